@@ -7,7 +7,8 @@ mod programs;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use lispbox::lang::{Session, reader};
+use lispbox::lang::Session;
+use lispbox::lang::internal::reader;
 use programs::{DEFINITIONS, Program, answered, engine, host, part, request};
 
 fn main() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox::lang::{Builtin, arguments::string};
 use lispbox::lang::{
     Engine, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply, Value,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox::lang::{Engine, Limits, Request, Tool, ToolError, ToolHints, ToolReply};
 use lispbox::server::{
     Answering, CancellationToken, Configuration, Connections, Function, ServeOptions, blocking, serve_stdio,

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox::lang::{Engine, Environment, Host, Request, Server, Tool, ToolCall, ToolError, ToolReply};
 
 #[global_allocator]

@@ -7,7 +7,7 @@
 //! `docs/stores.md` how to operate a server for many users.
 //!
 //! ```
-//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, meter::Metered};
+//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, Metered};
 //! use std::{sync::Arc, time::Duration};
 //!
 //! // Without this no memory limit can be kept.
@@ -30,7 +30,7 @@
 //! ```
 //!
 //! # Embedding
-//! - **Install [`Metered`](lang::meter::Metered)** around the global allocator, as above: it counts memory for the
+//! - **Install [`Metered`](lang::Metered)** around the global allocator, as above: it counts memory for the
 //!   limits. Without it [`EngineBuilder::build`](lang::EngineBuilder::build) returns an error that explains this
 //!   (`tests/no_allocator.rs`), unless [`unlimited_memory`](lang::EngineBuilder::unlimited_memory) was set.
 //! - **Implement a [`Host`](lang::Host)**: the tools that programs may call, the clocks, and cancellation. A host
@@ -55,7 +55,7 @@
 //! file or, if they are long, in `tests.rs`.
 //! - [`lang`] (crate `lispbox-lang`, `src/lang`): the language; independent of tokio, MCP, files and clocks. Its page
 //!   lists its layers and explains the terms used in its code.
-//! - [`lang::lexer`], [`lang::reader`], [`lang::form`]: text to tokens to forms; one pass reports all unbalanced
+//! - [`lang::internal::lexer`], [`lang::internal::reader`], [`lang::internal::form`]: text to tokens to forms; one pass reports all unbalanced
 //!   brackets.
 //! - `lang::expand`: macro expansion: forms to the few special forms that the resolver knows.
 //! - `lang::resolve`, `lang::node`: name resolution, done once: forms to nodes with slots and indices.
@@ -63,8 +63,8 @@
 //!   bindings; the state it runs on.
 //! - [`lang::value`]: the values; traversal, comparison, printing and dropping without recursion.
 //! - `lang::heap`: mutable cells: atoms, delays, lazy sequences; undo log and cycle collector.
-//! - [`lang::meter`]: the ledger of limits and the metering allocator.
-//! - [`lang::error`]: errors, faults, halts; suggestions; rendering with carets.
+//! - `lang::meter`: the ledger of limits and the metering allocator.
+//! - `lang::error`: errors, faults, halts; suggestions; rendering with carets.
 //! - `lang::native`, `lang::registry`: the contract of a builtin, and the table of everything that has a name.
 //! - `lang::builtin`: one table entry per function with its name, arguments, doc, examples and code, and the
 //!   functions that a host adds. Each larger area has a folder (`sequences`, `transducers`, `time`, `formats`,
@@ -74,7 +74,7 @@
 //! - `lang::json`: JSON input and output.
 //! - `lang::snapshot`: sessions serialized as s-expressions.
 //! - `lang::host`: the only interface to the outside: the [`Host`](lang::Host) trait.
-//! - [`lang::Session`], [`lang::reply`]: programs run form by form; the single record of an evaluation.
+//! - [`lang::Session`], `lang::reply`: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
 //!   configuration, policy, audit, logs, metrics. Its page lists its layers.
 //! - `store` (feature `store`): session storage across calls, processes and machines: leases, versions, SQLite; Redis

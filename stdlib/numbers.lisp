@@ -42,8 +42,8 @@
       :else text)))
 
 (defn parse-number
-  "Parses a number with currency, separators, percent or parentheses: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`;
-   nil for any other text. Whole numbers become integers; a number is returned unchanged."
+  "Parses a number with currency, separators or percent: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`; else nil.
+   Whole numbers become integers; a number is returned unchanged."
   {:arglists [[text]]
    :examples [["(map parse-number [\"$1,234.50\" \"1.234,50 €\" \"(12)\" \"15%\" \"n/a\"])" "(1234.5 1234.5 -12 15 nil)"]
               ["(parse-number 7)" "7"]]

@@ -55,7 +55,7 @@
     (remove #(contains? known (left-key %)) left)))
 
 (defn diff-by
-  "Changes between two collections of rows, matched by a key: `:added`, `:removed`, and `:changed` as `[old new]` pairs."
+  "Changes from one collection of rows to another, by a key: `:added`, `:removed`, and `:changed` as `[old new]`."
   {:examples [["(diff-by :id [{:id 1 :v 1} {:id 2}] [{:id 1 :v 2} {:id 3}])"
                "{:added [{:id 3}], :removed [{:id 2}], :changed [[{:id 1, :v 1} {:id 1, :v 2}]]}"]]}
   [key before after]

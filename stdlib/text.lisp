@@ -45,7 +45,7 @@
   ([n one many] (str n " " (if (== 1 n) one many))))
 
 (defn email-address
-  "The address in `Ann <ann@example.com>`, in lower case; of a map, that under `:email` or `:address`; nil if there is none."
+  "The address in `Ann <ann@example.com>`, in lower case; of a map, its `:email` or `:address`; nil if there is none."
   {:examples [["(email-address \"Ann <Ann@Example.com>\")" "\"ann@example.com\""]
               ["(email-address {:name \"Ann\" :email \"ann@example.com\"})" "\"ann@example.com\""]
               ["(email-address \"nobody\")" "nil"]]}

@@ -229,10 +229,7 @@ fn an_outcome_that_cannot_be_written_is_loud() {
     std::fs::write(held, "").expect("written");
     let answer = client.receive();
     let text = answer["result"]["content"][0]["text"].as_str().expect("text");
-    assert!(
-        text.starts_with("\"held\"") && text.contains("note: witness/hold: the outcome is not written down"),
-        "{text}"
-    );
+    assert!(text.starts_with("\"held\"") && text.contains("note: witness/hold: the outcome is not recorded"), "{text}");
     assert_eq!(client.fails("(witness/note {:id 2})").0, "ToolDenied");
     assert_eq!(scene.calls(), [1]);
     std::fs::remove_file(obstacle).expect("removed");

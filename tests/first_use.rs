@@ -93,7 +93,7 @@ fn imported_servers_stay_until_they_are_pruned() {
     assert_eq!(imported(home), ["more", "notes", "web"], "what cannot be looked at stays");
     write(&code, &servers(&[]));
     let partly = ends(home, 0, &["config", "import", "--prune", "--from", "cursor"]);
-    assert!(partly.contains("was not looked at"), "{partly}");
+    assert!(partly.contains("was not read"), "{partly}");
     assert_eq!(imported(home), ["more", "notes", "web"]);
     ends(home, 0, &["config", "import", "--prune"]);
     assert_eq!(imported(home), ["more", "web"]);
@@ -108,7 +108,7 @@ fn one_server_is_counted_as_one() {
     write(&home.join(".cursor/mcp.json"), &servers(&[("mail", "x")]));
     assert!(ends(home, 0, &["config", "import", "--dry-run"]).contains("\n1 server would be written to "));
     assert!(ends(home, 0, &["config", "import"]).contains("\n1 server written to "));
-    assert!(ends(home, 0, &["config", "import"]).contains(" is as it was: 1 server\n"));
+    assert!(ends(home, 0, &["config", "import"]).contains(" is unchanged: 1 server\n"));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn files_of_a_project_are_imported_when_asked_for() {
     assert!(shown.contains("evil: added  starts curl") && !shown.contains('\u{1b}'), "{shown}");
     assert_eq!(imported(home), ["evil", "other"]);
     let later = run(&["config", "import", "--prune"]);
-    assert!(later.contains("was not looked at"), "{later}");
+    assert!(later.contains("was not read"), "{later}");
     assert_eq!(imported(home), ["evil", "other"]);
     ends(home, 2, &["config", "import", "--project", "nowhere"]);
 }

@@ -109,10 +109,7 @@ fn a_command_that_fails_says_why_and_can_be_caught() {
     assert!(client.eval("(git/text)").text.starts_with("\"a\\nb\""));
     assert_eq!(
         client.fails("(git/large)"),
-        (
-            "ToolResultTooLarge".to_owned(),
-            "`git/large`: it answered more than 1000 bytes (`max_output_bytes`)".to_owned()
-        )
+        ("ToolResultTooLarge".to_owned(), "`git/large`: its output exceeds 1000 bytes (`max_output_bytes`)".to_owned())
     );
     assert_eq!(client.fails("(git/missing)").1, "`git/missing` failed: the command `no-such-command` was not found");
     let listed = client.eval("(with-out-str (dir 'git))").text;
@@ -226,7 +223,7 @@ fn an_endpoint_is_asked_with_arguments_in_their_places() {
         client.fails(r#"(weather/of {:city "Berm"})"#),
         ("ToolError".to_owned(), "`weather/of` failed: it answered with HTTP status 404: no such city".to_owned())
     );
-    let elsewhere = "`weather/of` failed: it answered with HTTP status 302, which would lead elsewhere";
+    let elsewhere = "`weather/of` failed: it answered with HTTP status 302, a redirect to another address";
     assert_eq!(client.fails(r#"(weather/of {:city "Rome"})"#).1, elsewhere);
     assert_eq!(client.fails(r#"(weather/of {:city "Oslo"})"#).0, "ToolResultTooLarge");
     for (city, problem) in [("..", "leads elsewhere"), ("", "is empty")] {

@@ -6,6 +6,6 @@ use lispbox::lang::Engine;
 #[test]
 fn an_engine_without_the_metering_allocator_is_refused() {
     let error = Engine::builder().build().err().expect("it is refused");
-    assert!(error.to_string().contains("install `lispbox::lang::meter::Metered`"), "{error}");
+    assert!(error.to_string().contains("install `lispbox::lang::Metered`"), "{error}");
     assert!(Engine::builder().unlimited_memory().build().is_ok());
 }

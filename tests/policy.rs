@@ -83,7 +83,7 @@ fn where_nobody_can_be_asked_the_call_is_refused_with_what_would_allow_it() {
     let configuration = json!({"mcpServers": {"files": files}});
     let program = write(folder.path(), "hello");
     for (mut client, why) in [
-        (Client::start(&configuration, &[]), "this client cannot ask anybody (it has no elicitation)"),
+        (Client::start(&configuration, &[]), "this client cannot ask for approval (it does not support elicitation)"),
         (
             Client::start_stateless(&configuration, &[]),
             "in this revision of the protocol a client cannot be asked in the middle of a call",
@@ -187,7 +187,7 @@ fn at_a_terminal_the_person_is_asked() {
     command.arg(env!("CARGO_BIN_EXE_lispbox")).args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "x"));
     let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("ToolNeedsApproval") && said.contains("no terminal to ask at"), "{output:?}");
+    assert!(said.contains("ToolNeedsApproval") && said.contains("no terminal to ask on"), "{output:?}");
     assert_eq!(std::fs::read_to_string(&note).expect("written"), "hello");
 }
 

@@ -283,12 +283,14 @@ fn a_check_reports_rules_that_fit_no_tool_and_sees_what_the_server_sees() {
     std::fs::write(folder.path().join("servers.json"), configuration.to_string()).expect("written");
     let said = check(folder.path(), &["--ask", "exploode"], &[("LISPBOX_DENY", "explode  financial-data/bang")]);
     for expected in [
-        "warning: `policy.deny` of servers.json has `financial-data/explod`, which fits no known tool; did you mean `financial-data/explode`?",
-        "warning: `tools.block` of servers.json has `getemial`, which fits no known tool; did you mean `getEmail`?",
-        "warning: `tool_timeout_seconds` of servers.json has `explod`, which fits no known tool; did you mean `explode`?",
-        "warning: `policy.limits[0]` of servers.json has `nothing`, which fits no known tool\n",
-        "warning: `LISPBOX_DENY` has `financial-data/bang`, which fits no known tool\n",
-        "warning: `--ask` has `exploode`, which fits no known tool; did you mean `explode`?",
+        "warning: `policy.deny` of servers.json has `financial-data/explod`, which matches no known tool; did you \
+         mean `financial-data/explode`?",
+        "warning: `tools.block` of servers.json has `getemial`, which matches no known tool; did you mean `getEmail`?",
+        "warning: `tool_timeout_seconds` of servers.json has `explod`, which matches no known tool; did you mean \
+         `explode`?",
+        "warning: `policy.limits[0]` of servers.json has `nothing`, which matches no known tool\n",
+        "warning: `LISPBOX_DENY` has `financial-data/bang`, which matches no known tool\n",
+        "warning: `--ask` has `exploode`, which matches no known tool; did you mean `explode`?",
         "2 more may not be called: explode, getEmail",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -316,7 +318,7 @@ fn the_log_says_once_which_rules_fit_no_tool() {
     let mut logged = String::new();
     client.process.stderr.take().expect("piped").read_to_string(&mut logged).expect("text");
     assert_eq!(logged.matches("`policy.deny` of ").count(), 1, "{logged}");
-    assert!(logged.contains("which fits no known tool; did you mean `financial-data/explode`?"), "{logged}");
+    assert!(logged.contains("which matches no known tool; did you mean `financial-data/explode`?"), "{logged}");
 }
 
 #[test]
@@ -359,7 +361,7 @@ fn the_audit_log_is_asked_in_any_spelling() {
         ),
         (&["--principal", "nobody"], 1, "lispbox: no record has the principal `nobody`; there are `local`\n"),
         (&["--outcome", "nonsense"], 1, "lispbox: no record has the outcome `nonsense`; there are `ok`\n"),
-        (&["--outcome", "tooldenied"], 0, "no records fit\n"),
+        (&["--outcome", "tooldenied"], 0, "no records match\n"),
         (&["--outcome", "tooldenied", "--json"], 0, ""),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));

@@ -172,7 +172,7 @@ fn tab_completes_whatever_has_a_name() {
     talk.answers("0");
     talk.press(":li");
     talk.press(TAB);
-    talk.hears("", &["calls inside calls"]);
+    talk.hears("", &["nested calls"]);
 }
 
 #[test]
@@ -253,12 +253,12 @@ fn commands_tell_about_the_session() {
     talk.asks("(def prices [3 4 5]) (defn total [items] (reduce + items)) :defined", ":defined");
     talk.hears(":env", &["vector of 3: [3 4 5]", "function [items]"]);
     talk.hears(":limits", &["50000000"]);
-    talk.hears(":limits fuel 1000", &["calls inside calls"]);
+    talk.hears(":limits fuel 1000", &["nested calls"]);
     talk.hears("(reduce + (range 100000))", &["LimitExceeded", "`:limits fuel VALUE` allows more"]);
     talk.hears(":limits feul 1", &["Did you mean fuel?"]);
     talk.hears(":limits fuel 1e7", &["10000000"]);
     talk.asks("(reduce + (range 100000))", "4999950000");
-    talk.hears(":time", &["now says what it spent"]);
+    talk.hears(":time", &["now shows what it spent"]);
     talk.hears("(total prices)", &["\n12\r\n", " steps, "]);
     talk.hears(":time", &["no longer"]);
     talk.hears(":hlep", &["did you mean `:help`?"]);

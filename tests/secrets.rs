@@ -189,7 +189,7 @@ fn handles_are_repeated_to_whom_they_are_known() {
     let handle = http_client::handle(&text);
     let (text, failed) = server.eval("", "(count mails)", None);
     assert!(failed && !text.contains(&handle), "another client of the principal: {text}");
-    assert!(text.contains("give back the `session`"), "{text}");
+    assert!(text.contains("pass the `session`"), "{text}");
 
     // One connection, with a session of its own.
     let mut client = Client::start(&json!({"mcpServers": {}}), &[]);

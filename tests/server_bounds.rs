@@ -51,12 +51,13 @@ fn connections_with_an_open_request_are_so_many_at_a_time() {
         (
             &["--connections", "3"][..],
             503,
-            "3 connections have an open request, the most that this server takes (`serve --connections`)",
+            "3 connections have an open request, the maximum for this server (`serve --connections`)",
         ),
         (
             &["--connections-each", "3"],
             429,
-            "127.0.0.1 has 3 connections with an open request, the most from one address (`serve --connections-each`)",
+            "127.0.0.1 has 3 connections with an open request, the maximum for one address (`serve \
+             --connections-each`)",
         ),
     ] {
         let server = Server::start(&[arguments, &["--limit", "fuel=1e12", "--limit", "compute=60s"]].concat(), &[]);
@@ -100,7 +101,8 @@ fn whoever_has_just_connected_is_told_that_it_made_room() {
     assert_eq!((refused.status, refused.header("connection")), (503, Some("close")), "{refused:?}");
     assert_eq!(
         message(&refused),
-        "this connection was closed for another, since there are as many as this server takes (`serve --connections`); try again in a moment"
+        "this connection was closed for a newer one, since a limit is reached (`serve --connections`, \
+         `--connections-each`); try again in a moment"
     );
 }
 
@@ -189,7 +191,7 @@ fn heads_and_messages_have_to_come_in_time() {
     let mut half = server.connect();
     half.write(format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\n{{", server.address).as_bytes());
     let response = half.receive();
-    assert_eq!((response.status, message(&response).as_str()), (408, "the message did not come in time"));
+    assert_eq!((response.status, message(&response).as_str()), (408, "the message did not arrive in time"));
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(server.eval("", "(+ 1 2)", None), ("3".to_owned(), false));
 }
@@ -294,7 +296,8 @@ fn in_memory_a_principal_has_its_latest_sessions() {
     assert_eq!(
         text.lines().next(),
         Some(
-            "SessionExpired: the session has expired: it was the one longest unused when newer ones needed its room; leave `session` out for a new one"
+            "SessionExpired: the session has expired: it was evicted as the least recently used one; leave `session` \
+             out for a new one"
         )
     );
     let (text, _) = server.eval(BOB, "n", Some(&anns[0]));
@@ -311,12 +314,18 @@ fn in_a_store_a_principal_is_refused_one_more_session() {
     let (text, failed) = server.eval(ANN, "(def n 2) (+ n 40)", None);
     assert!(failed && text.contains("SessionNotKept"), "{text}");
     assert!(
-        text.contains("the store has as many sessions of `ann` as one principal may have: 2 (`sessions` in the tokens file); `(session/close)` ends one that is of no more use"),
+        text.contains(
+            "`ann` has the maximum number of sessions in the store: 2 (`sessions` in the tokens file); \
+             `(session/close)` closes one that is no longer needed"
+        ),
         "{text}"
     );
-    assert!(text.contains("the program ran and came to 42"), "{text}");
+    assert!(text.contains("the program ran and returned 42"), "{text}");
     let (text, _) = server.eval(ANN, "(session/fork)", Some(&kept[1]));
-    assert!(text.contains("SessionNotForked") && text.contains("as many sessions of `ann`"), "{text}");
+    assert!(
+        text.contains("SessionNotForked") && text.contains("`ann` has the maximum number of sessions in the store"),
+        "{text}"
+    );
     assert_eq!(server.eval(ANN, "(+ 1 2)", None), ("3".to_owned(), false), "what defines nothing needs no room");
     for n in 0..4 {
         made(&server, BOB, &format!("(def n {n})"));
@@ -334,7 +343,8 @@ fn a_store_takes_so_many_sessions_of_each() {
     made(&server, "", "(def n 0)");
     let (text, failed) = server.eval("", "(def n 1)", None);
     assert!(
-        failed && text.contains("as many sessions of `local` as one principal may have: 1 (`serve --stored-sessions`)"),
+        failed
+            && text.contains("`local` has the maximum number of sessions in the store: 1 (`serve --stored-sessions`)"),
         "{text}"
     );
 }
@@ -355,7 +365,7 @@ fn a_session_ends_after_its_lifetime_though_it_is_used() {
     let server = Server::start(&["--session-lifetime", "500ms"], &[]);
     let session = made(&server, "", "(def n 1)");
     let text = worn_out(&server, &session);
-    assert!(text.contains("SessionExpired") && text.contains("it was made more than 500ms ago"), "{text}");
+    assert!(text.contains("SessionExpired") && text.contains("it was created more than 500ms ago"), "{text}");
     let (text, _) = server.eval("", "n", Some(&session));
     assert!(text.contains("SessionExpired"), "it is remembered: {text}");
 }
@@ -367,7 +377,7 @@ fn a_session_ends_after_its_lifetime_in_a_store_also_if_another_process_made_it(
     let session = made(&Server::start(&["--store", &url], &[]), "", "(def n 1)");
     let server = Server::start(&["--store", &url, "--session-lifetime", "1s"], &[]);
     let text = worn_out(&server, &session);
-    assert!(text.contains("SessionExpired") && text.contains("made too long ago"), "{text}");
+    assert!(text.contains("SessionExpired") && text.contains("created too long ago"), "{text}");
     drop(server);
     let text = Server::start(&["--store", &url], &[]).eval("", "n", Some(&session)).0;
     assert!(text.contains("SessionExpired"), "the store remembers it: {text}");

@@ -43,7 +43,8 @@ fn replies_that_cannot_be_used_fail_at_once() {
             "(hostile/deep)",
             failure(
                 "ToolError",
-                "the reply of `hostile/deep` cannot be read: the message is nested 5001 levels deep; at most 120 are taken in",
+                "the reply of `hostile/deep` cannot be read: the message is nested 5001 levels deep; at most 120 are \
+                 accepted",
             ),
         ),
     ];

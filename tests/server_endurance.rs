@@ -149,7 +149,7 @@ fn what_a_server_asks_of_us_is_answered_at_once() {
         ("ping", "{}"),
         ("roots/list", "{:roots []}"),
         ("sampling/createMessage", "{:code -32601 :message \"no model can be asked here\"}"),
-        ("elicitation/create", "{:code -32601 :message \"nobody can be asked here: the call comes from a program\"}"),
+        ("elicitation/create", "{:code -32601 :message \"no one can be asked here: the call comes from a program\"}"),
         ("no/such-method", "{:code -32601 :message \"no/such-method\"}"),
     ];
     for (method, expected) in cases {

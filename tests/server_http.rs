@@ -117,7 +117,7 @@ fn what_comes_in_is_bounded() {
     let wide = format!("[{}0]", "0,".repeat(4_000_000));
     let large = vec![b' '; 17 << 20];
     assert_eq!(post(deep.as_bytes()).status, 400);
-    assert!(post(wide.as_bytes()).body.contains("at most 1000000 are taken in"));
+    assert!(post(wide.as_bytes()).body.contains("at most 1000000 are accepted"));
     assert_eq!(post(&large).status, 413);
     let chunked = |chunks: &str| {
         let mut connection = server.connect();
@@ -132,7 +132,7 @@ fn what_comes_in_is_bounded() {
         assert!(status == 400 && message.starts_with("the message cannot be read: "), "{chunks:?}: {status} {message}");
     }
     let (status, message) = chunked(&format!("{:x}\r\n{}\r\n0\r\n\r\n", (16 << 20) + 1, " ".repeat((16 << 20) + 1)));
-    assert_eq!((status, message.as_str()), (413, "a message may have 16777216 bytes"));
+    assert_eq!((status, message.as_str()), (413, "expected a message of at most 16777216 bytes"));
     let encoded = server.request("POST", "/mcp", &format!("{json_headers}Content-Encoding: gzip\r\n"), b"\x1f\x8b\x08");
     assert_eq!((encoded.status, encoded.header("accept-encoding")), (415, Some("identity")), "{encoded:?}");
     assert_eq!(

@@ -47,8 +47,8 @@ fn value(server: &Server, session: &str, program: &str) -> String {
 }
 
 const LOST: &str = "the lease of the session was lost while the program ran: this process was stopped, or the store did \
-                    not answer it, for longer than a lease holds; it was stopped before its next tool call, and nothing \
-                    that it defined is kept: the session is what the store has of it; calls made before remain made";
+                    not answer it, for longer than a lease lasts; it was stopped before its next tool call, and none \
+                    of its definitions are kept: the session is as the store has it; earlier calls are not undone";
 
 /// Stops a server while its program waits for a tool, until another has taken the session.
 fn stall(url: &str, more: &[&str]) {
@@ -137,8 +137,9 @@ fn a_session_that_cannot_be_closed_is_said_to_go_on_and_does() {
         });
         let problem = message(&result, "SessionNotClosed");
         assert!(
-            problem
-                .starts_with("whether the session was closed is not known: the store of the sessions cannot be used: "),
+            problem.starts_with(
+                "it is unknown whether the session was closed: the store of the sessions cannot be used: "
+            ),
             "{problem}"
         );
         database.go_on();

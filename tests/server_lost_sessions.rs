@@ -25,7 +25,7 @@ fn gone(code: &str, why: &str) -> String {
     )
 }
 
-const UNKNOWN: &str = "there is no session with this handle: it was closed, or never was";
+const UNKNOWN: &str = "there is no session with this handle: it was closed or never existed";
 
 /// A client of an older protocol that has defined something, and the handle of its session.
 fn client(arguments: &[&str]) -> (Client, String) {
@@ -129,7 +129,7 @@ fn after_it_has_expired() {
         });
         let first = client.eval("n");
         assert!(first.text.starts_with("SessionExpired: the session of this connection is gone: "), "{first:?}");
-        assert!(first.text.contains("; the next call without `session` begins a new one"), "{first:?}");
+        assert!(first.text.contains("; the next call without `session` starts a new one"), "{first:?}");
         assert_eq!(client.fails("n").0, "UnboundVariable");
     });
 }

@@ -251,7 +251,7 @@ fn a_store_that_cannot_be_opened_is_said_at_the_start() {
     )
     .expect("written");
     assert!(refused("sqlite:/nonexistent/folder/sessions.db").contains("No such file or directory"));
-    assert!(refused(&format!("sqlite:{}", text.display())).contains("the file is no SQLite database"));
+    assert!(refused(&format!("sqlite:{}", text.display())).contains("the file is not an SQLite database"));
     assert!(
         refused("mongodb://x")
             .contains("expected a store such as `sqlite:/var/lib/lispbox/sessions.db`, got `mongodb://x`")

@@ -19,21 +19,24 @@ const LARGE: &str = r#"(def large (vec (repeat 5000 (keyword (str/join (repeat 1
 fn not_kept(answer: &Answer) -> String {
     assert!(answer.is_error && answer.record["error"] == "SessionNotKept", "{answer:?}");
     let message = answer.record["message"].as_str().expect("a message");
-    let (before, rest) = message.split_once(" changed since ").unwrap_or_else(|| panic!("{message}"));
-    let (time, after) = rest.split_once(" is there for now").unwrap_or_else(|| panic!("{message}"));
+    let (before, rest) = message.split_once(" changes since ").unwrap_or_else(|| panic!("{message}"));
+    let (time, after) = rest.split_once(" are in memory").unwrap_or_else(|| panic!("{message}"));
     assert!(time.len() == "2026-11-24 07:50:11 UTC".len() && time.ends_with(" UTC"), "{time}");
     let Some((said, size)) = before.split_once("it has ") else {
-        return format!("{before} changed since … is there for now{after}");
+        return format!("{before} changes since … are in memory{after}");
     };
     let (bytes, before) = size.split_once(' ').unwrap_or_else(|| panic!("{message}"));
     assert!(bytes.parse().is_ok_and(|bytes: u64| bytes > 3 << 20), "{bytes}");
-    format!("{said}it has … {before} changed since … is there for now{after}")
+    format!("{said}it has … {before} changes since … are in memory{after}")
 }
 
 /// What is said of such a session, in which these names were defined.
 fn message(names: &str, came_to: &str) -> String {
     format!(
-        "the session could not be kept: it has … bytes as text, and may have 3145728; {names}all that was changed since … is there for now, and not kept; make smaller or `session/forget` what is too large or cannot be written: each program in this session tries to keep it again{came_to}"
+        "the session could not be kept: it has … bytes as text; at most 3145728 are allowed; {names}all changes since \
+         … are \
+         in memory, but not kept; make smaller or `session/forget` what is too large or cannot be written: each \
+         program in this session retries{came_to}"
     )
 }
 
@@ -72,12 +75,12 @@ fn a_session_that_cannot_be_written_is_told_on_every_reply_until_it_can() {
         let mut client = Client::start(&json!({"mcpServers": {}}), &[&LIMITS, store].concat());
         assert!(!client.eval("(def a 1)").is_error);
         let first = not_kept(&client.eval(LARGE));
-        assert_eq!(first, message("`large` and ", "; the program ran and came to #'large"));
+        assert_eq!(first, message("`large` and ", "; the program ran and returned #'large"));
         assert_eq!(
             not_kept(&client.eval("(def b 2)")),
-            message("`large`, `b` and ", "; the program ran and came to #'b")
+            message("`large`, `b` and ", "; the program ran and returned #'b")
         );
-        assert_eq!(not_kept(&client.eval("(+ a b)")), message("`large`, `b` and ", "; the program ran and came to 3"));
+        assert_eq!(not_kept(&client.eval("(+ a b)")), message("`large`, `b` and ", "; the program ran and returned 3"));
         let failed = client.eval("(nonsense)");
         assert!(failed.text.contains("UnboundVariable") && failed.text.contains("SessionNotKept"), "{failed:?}");
         let described = client.call("lisp_env", json!({}));
@@ -104,9 +107,9 @@ fn what_only_a_worker_had_is_told_once_when_it_is_lost() {
         let (error, message) = client.fails("(def effect 1)");
         assert_eq!(error, "WorkerLost");
         let (before, after) = message.split_once(" since ").unwrap_or_else(|| panic!("{message}"));
-        assert_eq!(before, "the worker process of this session is gone, and what was changed in the session");
+        assert_eq!(before, "the worker process of this session is gone, and all changes to the session");
         assert!(
-            after.contains(" UTC is lost, as it could not be kept: it has ")
+            after.contains(" UTC are lost, because they could not be kept: it has ")
                 && after.ends_with("; nothing was evaluated; the session is as it was before that"),
             "{message}"
         );
@@ -138,7 +141,7 @@ fn what_only_a_worker_had_is_told_when_it_is_lost_at_work() {
     let answer = Answer::of(&answer);
     assert_eq!(answer.record["error"], "WorkerLost");
     assert!(
-        answer.text.contains("; what was changed in the session since ")
+        answer.text.contains("; all changes to the session since ")
             && answer.text.contains("; the session is as it was before that"),
         "{answer:?}"
     );
@@ -163,7 +166,12 @@ fn a_store_that_takes_nothing_is_told_on_every_reply_until_it_does() {
         let texts = [large, "(def b 2)", "(+ a b)"].map(|program| client.eval(program));
         for (answer, names) in texts.iter().zip(["`large` and ", "`large`, `b` and ", "`large`, `b` and "]) {
             let said = not_kept(answer);
-            assert!(said.contains(&format!("; {names}all that was changed since … is there for now, and not kept; the next program in this session tries to keep it again")), "{said}");
+            assert!(
+                said.contains(&format!(
+                    "; {names}all changes since … are in memory, but not kept; the next program in this session retries"
+                )),
+                "{said}"
+            );
         }
         lift_the_limit(&client);
         assert_eq!(client.eval("(+ a b)").text, "3");
@@ -186,8 +194,14 @@ fn what_was_not_kept_and_is_overtaken_is_told_once() {
     assert!(!answer.is_error, "{answer:?}");
     let (error, message) = client.fails("(def effect 1)");
     let (before, after) = message.split_once(" since ").unwrap_or_else(|| panic!("{message}"));
-    assert_eq!((error.as_str(), before), ("SessionNotKept", "all that was changed"));
-    assert!(after.ends_with(" UTC could not be kept and is lost: another process has changed the session; nothing was evaluated; the session is what that process made of it"), "{message}");
+    assert_eq!((error.as_str(), before), ("SessionNotKept", "all changes"));
+    assert!(
+        after.ends_with(
+            " UTC could not be kept and are lost: another process has changed the session; nothing was evaluated; \
+             the session is as that process left it"
+        ),
+        "{message}"
+    );
     lift_the_limit(&client);
     assert_eq!(client.eval("(+ a c)").text, "4");
     for lost in ["large", "effect"] {

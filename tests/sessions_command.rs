@@ -55,7 +55,7 @@ fn sessions_are_listed_shown_moved_and_removed() {
 
     assert!(printed(&one, &["show", "abcd"]).contains("mails"));
     assert!(refused(&one, &["show", "abce"]).contains("this is not a snapshot of a session"));
-    assert!(refused(&one, &["show", "abc"]).contains("`abc` may mean 2 sessions; give more of the handle"));
+    assert!(refused(&one, &["show", "abc"]).contains("`abc` is ambiguous: 2 sessions match; give more of the handle"));
     assert!(refused(&one, &["export", "zzz"]).contains("there is no session `zzz`"));
 
     let exported = printed(&one, &["export", "abcd1"]);
@@ -89,7 +89,7 @@ fn a_store_must_be_named_and_be_there() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_lispbox")).args(["sessions", "list"]).env_remove("LISPBOX_STORE").output();
     let errors = String::from_utf8(output.expect("it runs").stderr).expect("UTF-8");
-    assert!(errors.contains("which store? say `--store sqlite:PATH`"), "{errors}");
+    assert!(errors.contains("expected `--store sqlite:PATH`"), "{errors}");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("none.db");
     assert!(refused(&format!("sqlite:{}", file.display()), &["list"]).contains("there is no store at"));

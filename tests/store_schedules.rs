@@ -128,7 +128,7 @@ fn outcome(reply: Option<Value>) -> Outcome {
         Some("LeaseLost") => Outcome::NotKept,
         Some("SessionNotKept") if text.contains("may not have been kept") => Outcome::Perhaps,
         Some("SessionNotKept") if text.contains("could not be kept") => Outcome::NotKept,
-        Some("SessionNotClosed") if text.contains("is not known") => Outcome::Perhaps,
+        Some("SessionNotClosed") if text.contains("is unknown") => Outcome::Perhaps,
         Some("SessionNotClosed") => Outcome::NotKept,
         Some("UnknownSession") => Outcome::Closed,
         _ => panic!("{result}"),

@@ -100,7 +100,7 @@ fn rows_that_are_locked_concern_their_own_sessions_alone() {
         for one in writing {
             let (written, leased) = one.join().expect("it ends");
             let Err(Problem::Unavailable(reason)) = written else { panic!("{written:?}") };
-            assert_eq!(reason, "somebody else in the database has locked what belongs to the session");
+            assert_eq!(reason, "another client of the database has locked the session");
             assert_eq!(leased, Err(Problem::Leased), "nobody waits for the row");
         }
         // Behind the lock all is as it was, and leases that ran out meanwhile and nobody took are good.
@@ -158,8 +158,8 @@ fn sessions_of_a_replica_can_be_looked_at() {
     until("it is a copy", || String::from_utf8_lossy(&sessions(&url, &["list"]).stdout).contains("one"));
     assert_eq!(printed(&url, &["export", "one"]), TEXT);
     let store = open(&url).expect("it opens");
-    let refused = "the store of the sessions cannot be used: this Redis is a replica, which nobody may write to: name \
-                   the server that it copies";
+    let refused = "the store of the sessions cannot be used: this Redis is a replica, which is read-only: use the \
+                   server that it replicates";
     assert_eq!(lease(&*store, &key("one")).expect_err("it is read-only").to_string(), refused);
     assert_eq!(store.create(&key("two"), TEXT, &[]).expect_err("it is read-only").to_string(), refused);
 }
@@ -188,7 +188,7 @@ fn who_is_not_let_in_is_told_why_and_not_to_try_again() {
         String::from_utf8(output.expect("it runs").stderr).expect("UTF-8")
     };
     for (kind, problem) in [
-        (Kind::Redis, "Redis refuses the user name or the password of the URL"),
+        (Kind::Redis, "Redis rejects the user name or the password of the URL"),
         (Kind::Postgres, "password authentication failed for user \"lispbox\""),
     ] {
         let Some(database) = Database::start(kind) else { continue };
@@ -197,7 +197,7 @@ fn who_is_not_let_in_is_told_why_and_not_to_try_again() {
         assert!(!wrong.contains("moment") && !wrong.contains(databases::PASSWORD), "{wrong}");
         if kind == Kind::Redis {
             let none = refused(&database.url().replace(&format!(":{}@", databases::PASSWORD), ""));
-            assert!(none.contains("Redis asks for a password, and there is none in the URL"), "{none}");
+            assert!(none.contains("Redis requires a password, but the URL has none"), "{none}");
         }
     }
 }
@@ -243,10 +243,10 @@ fn a_file_that_is_gone_or_another_takes_no_writes() {
         let file = folder.path().join(format!("sessions.db{suffix}"));
         let aside = folder.path().join("aside");
         std::fs::rename(&file, &aside).expect("it is there");
-        is_damaged(&*store, "is gone since it was opened");
+        is_damaged(&*store, "was removed after it was opened");
         assert!(store.write(&key("small"), &held, 1, TEXT, &[]).is_err() && store.renew(&key("small"), &held).is_err());
         std::fs::write(&file, "").expect("written");
-        is_damaged(&*store, "is another file since it was opened");
+        is_damaged(&*store, "was replaced after it was opened");
         std::fs::rename(&aside, &file).expect("it is put back");
         assert_eq!(store.write(&key("small"), &held, 1, "goes on", &[]), Ok(2));
     }
@@ -265,7 +265,7 @@ fn a_file_that_has_lost_its_end_takes_no_writes() {
     let cut = std::fs::OpenOptions::new().write(true).open(&file).expect("it is ours");
     for left in [length / 2, 0] {
         cut.set_len(left).expect("it is cut");
-        is_damaged(&*store, "has lost its end");
+        is_damaged(&*store, "is truncated");
     }
 }
 
@@ -288,8 +288,8 @@ fn a_session_that_lost_a_piece_is_damaged_and_kept_until_it_is_written_again() {
     let store = in_a_file(folder.path());
     let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
     for (harm, says) in [
-        ("UPDATE piece SET piece = x'00' WHERE rowid = 2", "a part is not what was written of its text in the store"),
-        ("DELETE FROM piece WHERE rowid = 2", "a part is missing of its text in the store"),
+        ("UPDATE piece SET piece = x'00' WHERE rowid = 2", "a part of its stored text is corrupted"),
+        ("DELETE FROM piece WHERE rowid = 2", "a part of its stored text is missing"),
     ] {
         connection.execute(harm, []).expect("it is done");
         assert_eq!(store.read(&key("large"), 0), Err(Problem::Damaged(says.to_owned())), "{harm}");

@@ -592,7 +592,7 @@ fn what_a_newer_version_made_is_left_alone() {
         });
         let refused = open(&database.url()).err().expect("it is refused");
         assert!(
-            refused.ends_with("have version 4, and this lispbox knows version 3: use a newer lispbox"),
+            refused.ends_with("have version 4, but this lispbox supports version 3: use a newer lispbox"),
             "{refused}"
         );
     }

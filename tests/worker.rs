@@ -159,7 +159,7 @@ fn a_worker_killed_amid_a_program_costs_that_program_alone() {
     assert_eq!(failure.error, "WorkerLost");
     assert_eq!(
         failure.message,
-        "the worker process that ran this was lost: it was killed from outside, perhaps for want of memory; \
+        "the worker process that ran this was lost: it was killed from outside, perhaps for lack of memory; \
          the session is as it was before this program"
     );
     assert_eq!(reply.calls.iter().map(|call| &*call.tool).collect::<Vec<_>>(), ["kill"]);
@@ -318,7 +318,7 @@ fn a_worker_that_does_not_come_back_is_ended() {
     assert_eq!((status, limit.as_deref()), (Status::Limit, Some("compute")));
     assert_eq!(
         message,
-        "the worker process was ended, because it did not stop at its limit `compute` of 100 ms; \
+        "the worker process was terminated, because it did not stop at its limit `compute` of 100 ms; \
          the session is as it was before this program"
     );
 }
@@ -328,7 +328,7 @@ fn a_worker_that_takes_too_much_memory_is_ended() {
     let fill = "hold = []\nwhile True: hold.append(bytearray(b'x' * 4000000)); time.sleep(0.001)";
     let Some((status, message, limit)) = betrayed(fill) else { return };
     assert_eq!((status, limit.as_deref()), (Status::Limit, Some("memory")), "{message}");
-    assert!(message.contains("of memory, and at most 100.5 MiB are allowed"), "{message}");
+    assert!(message.contains("of memory; at most 100.5 MiB are allowed"), "{message}");
 }
 
 #[test]

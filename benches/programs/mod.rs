@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session, ToolCall, ToolReply};
 use mimalloc::MiMalloc;
 

@@ -23,7 +23,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::post};
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox::lang::{Engine, Limits, Reply, Request};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use serde_json::{Value, json};

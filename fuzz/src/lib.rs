@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
-static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> =
-    lispbox::lang::meter::Metered::new(std::alloc::System);
+static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> =
+    lispbox::lang::Metered::new(std::alloc::System);
 
 /// A world without tools, in which it is always the same moment and every random number is the same.
 struct Nothing {

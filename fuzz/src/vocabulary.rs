@@ -3,8 +3,8 @@
 
 use crate::engine;
 use lispbox::lang::ArityRange;
-use lispbox::lang::form::Form;
-use lispbox::lang::reader::read;
+use lispbox::lang::internal::form::Form;
+use lispbox::lang::internal::reader::read;
 use std::sync::OnceLock;
 
 /// A function by one of its names.

@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lispbox::lang::form::{Form, FormKind};
-use lispbox::lang::reader::{Conditionals, ReadError, Reading, read, read_first};
-use lispbox::lang::span::Span;
+use lispbox::lang::internal::form::{Form, FormKind};
+use lispbox::lang::internal::reader::{Conditionals, ReadError, Reading, read, read_first};
+use lispbox::lang::Span;
 use lispbox_fuzz::{evaluate, session, small_limits};
 
 fuzz_target!(|bytes: &[u8]| {

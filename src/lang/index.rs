@@ -30,7 +30,7 @@ const WORDS: usize = 12;
 pub(crate) const FAR: f64 = 0.35;
 
 /// An item to index.
-pub struct Thing<'a> {
+pub struct Indexed<'a> {
     /// The server or namespace that contains it.
     pub place: &'a str,
     /// Its name within that place.
@@ -67,7 +67,7 @@ pub struct Hits {
 
 impl Index {
     /// Builds an index; a thing is identified by its ordinal in the iteration.
-    pub fn new<'a>(things: impl Iterator<Item = Thing<'a>>) -> Index {
+    pub fn new<'a>(things: impl Iterator<Item = Indexed<'a>>) -> Index {
         let mut words: IndexMap<String, Vec<(u32, f64)>> = IndexMap::new();
         let mut names = Vec::new();
         for (ordinal, thing) in things.enumerate() {
@@ -103,7 +103,7 @@ impl Index {
 
     /// Builds an index of tools.
     pub fn of_tools(tools: &[Arc<Tool>]) -> Index {
-        Index::new(tools.iter().map(|tool| Thing {
+        Index::new(tools.iter().map(|tool| Indexed {
             place: &tool.server,
             name: &tool.name,
             arguments: tool.parameters().into_iter().map(|(name, _)| name).collect(),
@@ -124,8 +124,8 @@ impl Index {
     /// Returns the `most` best matches of a query.
     ///
     /// ```
-    /// use lispbox::lang::index::{Index, Thing};
-    /// let thing = |name, description| Thing { place: "mail", name, arguments: Vec::new(), description };
+    /// use lispbox::lang::{Index, Indexed};
+    /// let thing = |name, description| Indexed { place: "mail", name, arguments: Vec::new(), description };
     /// let index = Index::new([thing("search_emails", "Finds mail."), thing("send_email", "Writes one.")].into_iter());
     /// assert_eq!(index.search("serach emial", 1).best[0].0, 0);
     /// assert_eq!(index.search("send an email to someone", 1).best[0].0, 1);
@@ -264,7 +264,7 @@ mod tests {
     ];
 
     fn found(query: &str) -> Vec<&'static str> {
-        let things = TOOLS.iter().map(|(place, name, arguments, description)| Thing {
+        let things = TOOLS.iter().map(|(place, name, arguments, description)| Indexed {
             place,
             name,
             arguments: arguments.to_vec(),

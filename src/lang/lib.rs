@@ -5,12 +5,12 @@
 //! # Layers
 //! A room (a module of this crate) may use rooms of its own layer and of the layers below it, never one above.
 //! `tests/layers.rs` enforces this, and bounds the import cycles within a room. From the bottom:
-//! 1. [`span`]: positions in source texts.
-//! 2. The kernel's data: [`value`], [`error`], `heap`, [`form`], `node` (resolved code), [`meter`] (limits),
+//! 1. `span`: positions in source texts.
+//! 2. The kernel's data: [`value`], `error`, `heap`, `form`, `node` (resolved code), `meter` (limits),
 //!    `host` (the interface to the outside), `machine` (the state of an evaluation), `native` (the contract of a
-//!    builtin), `operators`, `registry` (the table of all names), `index` (search), [`foreign_text`]. These files
+//!    builtin), `operators`, `registry` (the table of all names), `index` (search), `foreign_text`. These files
 //!    refer to each other: a value can be a builtin, and the signature of a builtin names the machine.
-//! 3. [`lexer`], [`reader`]: text to forms. `absent`: advice on names that do not exist.
+//! 3. `lexer`, `reader`: text to forms. `absent`: advice on names that do not exist.
 //! 4. `expand`, `resolve`, `json`: macro expansion, name resolution, JSON.
 //! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
 //! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
@@ -49,44 +49,47 @@
 mod absent;
 mod builtin;
 mod environment;
-pub mod error;
+mod error;
 mod eval;
 mod expand;
 mod foreign;
+#[doc(hidden)]
 pub mod foreign_text;
+#[doc(hidden)]
 pub mod form;
 mod heap;
 mod host;
 mod index;
 mod json;
+#[doc(hidden)]
 pub mod lexer;
 mod machine;
-pub mod meter;
+mod meter;
 mod native;
 mod node;
 mod operators;
 mod prelude;
+#[doc(hidden)]
 pub mod reader;
 mod registry;
-pub mod reply;
+mod reply;
 mod resolve;
 mod session;
 mod snapshot;
-pub mod span;
+mod span;
 pub mod value;
 
 pub use builtin::arguments;
-pub use builtin::discovery::vocabulary;
 pub use environment::{Environment, Sandbox};
-pub use error::{Error, Fault, Halt, Outcome, Signal};
+pub use error::{Error, Fault, Halt, Outcome, Signal, TraceEntry};
 pub use host::{
     CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolError, ToolErrorKind,
     ToolHints, ToolReply,
 };
-pub use index::Index;
+pub use index::{Hits, Index, Indexed};
 pub use json::Unclosed;
 pub use machine::{Machine, Stacks};
-pub use meter::{Limits, parse_size};
+pub use meter::{Limits, Metered, Residence, parse_size};
 pub use native::{ArityRange, Builtin};
 pub use reply::{Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
@@ -99,10 +102,13 @@ pub use value::Value;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::builtin::all;
-    pub use crate::builtin::discovery::shape::meant;
+    pub use crate::builtin::discovery::{shape::meant, vocabulary};
     pub use crate::builtin::syntax;
+    pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};
+    pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
     pub use crate::value::map::{canonical, kebab};
     pub use crate::value::shape::Shape;
+    pub use crate::{foreign_text, form, lexer, reader};
 }

@@ -53,7 +53,7 @@ pub struct EngineBuilder {
 
 impl EngineBuilder {
     /// Disables the memory limit, for a process that does not allocate through
-    /// [`Metered`](crate::meter::Metered). Without this call, [`build`](EngineBuilder::build) fails in such a
+    /// [`Metered`](crate::Metered). Without this call, [`build`](EngineBuilder::build) fails in such a
     /// process.
     pub fn unlimited_memory(mut self) -> Self {
         self.unlimited_memory = true;
@@ -80,8 +80,8 @@ impl EngineBuilder {
     ///
     /// ```
     /// # #[global_allocator]
-    /// # static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> = lispbox::lang::meter::Metered::new(std::alloc::System);
-    /// use lispbox::lang::builtin::{Builtin, arguments::string};
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Builtin, arguments::string};
     /// use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, Value};
     /// use std::{sync::Arc, time::Duration};
     ///
@@ -143,7 +143,7 @@ impl EngineBuilder {
         let memory_counted = meter::is_installed();
         if !memory_counted && !self.unlimited_memory {
             return Err(EngineError(
-                "memory limits cannot be enforced: install `lispbox::lang::meter::Metered` as the global allocator, or call `unlimited_memory()`".to_string(),
+                "memory limits cannot be enforced: install `lispbox::lang::Metered` as the global allocator, or call `unlimited_memory()`".to_string(),
             ));
         }
         let registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
@@ -162,7 +162,7 @@ impl EngineBuilder {
 
 impl Engine {
     /// Returns a builder for an engine. Memory limits require a process that allocates through
-    /// [`Metered`](crate::meter::Metered).
+    /// [`Metered`](crate::Metered).
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }

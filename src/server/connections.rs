@@ -30,7 +30,7 @@ pub struct Checked {
     /// Its tools that may be called, or why it cannot be used.
     pub tools: Result<Vec<Arc<Tool>>, ToolError>,
     /// The arguments that are not checked, a clause each, such as "the arguments of files/read are not checked: its
-    /// schema expands to more parts than are compiled".
+    /// schema expands to more parts than are supported".
     pub unchecked: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 
 use super::secrets::{credentials_in, names_a_secret};
 use super::text::cut;

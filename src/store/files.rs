@@ -52,16 +52,15 @@ impl Files {
         for (at, (file, identity)) in self.files.iter().enumerate() {
             let found = look(file)?;
             let Some((_, length)) = found.filter(|(found, _)| found == identity) else {
-                let what = if found.is_none() { "is gone" } else { "is another file" };
+                let what = if found.is_none() { "was removed" } else { "was replaced" };
                 return Err(damaged(format!(
-                    "`{}` {what} since it was opened, and what is written now would be lost: put it back, or restart \
-                     lispbox",
+                    "`{}` {what} after it was opened, and writes would be lost: restore it, or restart lispbox",
                     file.display()
                 )));
             };
             if at == 0 && self.longest.fetch_max(length, Ordering::Relaxed) > length {
                 if !is_whole() {
-                    return Err(damaged(format!("`{}` has lost its end", file.display())));
+                    return Err(damaged(format!("`{}` is truncated", file.display())));
                 }
                 self.longest.store(length, Ordering::Relaxed);
             }

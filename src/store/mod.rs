@@ -109,7 +109,7 @@ impl std::fmt::Display for Problem {
         match self {
             Problem::Unknown => f.write_str("there is no session with this handle"),
             Problem::Expired => {
-                f.write_str("the session has expired: it was not used for too long, or made too long ago")
+                f.write_str("the session has expired: it was unused for too long, or created too long ago")
             }
             Problem::Leased => f.write_str("the session is being used by another process"),
             Problem::Lost => f.write_str("the lease of the session was lost to another process"),

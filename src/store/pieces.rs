@@ -65,19 +65,19 @@ pub(super) fn length(list: &[u8]) -> u64 {
 /// # Errors
 /// Returns [`Problem::Damaged`] if a piece is missing or does not match its digest.
 pub(super) fn joined<P: AsRef<[u8]>>(list: &[u8], pieces: &HashMap<Digest, P>) -> Result<String, Problem> {
-    let damaged = |what: &str| Problem::Damaged(format!("{what} of its text in the store"));
+    let damaged = |what: &str| Problem::Damaged(format!("a part of its stored text {what}"));
     let checked: HashMap<Digest, &[u8]> = pieces.iter().map(|(name, piece)| (*name, piece.as_ref())).collect();
     if checked.iter().any(|(name, piece)| digest(piece) != *name) {
-        return Err(damaged("a part is not what was written"));
+        return Err(damaged("is corrupted"));
     }
     let mut text = Vec::new();
     for name in digests(list) {
-        text.extend_from_slice(checked.get(&name).ok_or_else(|| damaged("a part is missing"))?);
+        text.extend_from_slice(checked.get(&name).ok_or_else(|| damaged("is missing"))?);
     }
     if text.len() as u64 != length(list) {
-        return Err(damaged("a part is missing"));
+        return Err(damaged("is missing"));
     }
-    String::from_utf8(text).map_err(|_| damaged("a part is no text"))
+    String::from_utf8(text).map_err(|_| damaged("is not text"))
 }
 
 fn digest(piece: &[u8]) -> Digest {

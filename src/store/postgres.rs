@@ -125,7 +125,7 @@ impl Postgres {
         })?;
         if version > VERSION {
             return Err(Problem::Unusable(format!(
-                "its tables have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
+                "its tables have version {version}, but this lispbox supports version {VERSION}: use a newer lispbox"
             )));
         }
         // A user with access to the tables alone need not have the right to create them.
@@ -344,9 +344,7 @@ impl Store for Postgres {
                 let pieces = named.filter_map(|(digest, piece)| Some((Digest::try_from(digest).ok()?, piece)));
                 pieces::joined(list, &pieces.collect())?
             }
-            None => {
-                String::from_utf8(text).map_err(|_| Problem::Damaged("what the store has is no text".to_owned()))?
-            }
+            None => String::from_utf8(text).map_err(|_| Problem::Damaged("its stored text is not UTF-8".to_owned()))?,
         };
         Ok(Some(Stored { version: version(row), text }))
     }
@@ -425,7 +423,7 @@ impl Store for Postgres {
             State { stamp: last, .. } if last == stamp => Ok(known + 1),
             // The first attempt may have taken effect before another process wrote.
             State { version, .. } if is_again && version != known => Err(Problem::Unavailable(
-                "the connection broke while it was written, and somebody else has written since".to_owned(),
+                "the connection broke during the write, and another process has written since".to_owned(),
             )),
             State { lease: last, .. } if last != *lease => Err(Problem::Lost),
             _ => Err(Problem::Changed),
@@ -554,12 +552,11 @@ impl From<Error> for Problem {
             // A text with a NUL character, which PostgreSQL rejects: nothing is stored under such a name.
             Some(code) if *code == SqlState::CHARACTER_NOT_IN_REPERTOIRE => Problem::Unknown,
             Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
-                Problem::Unavailable("somebody else in the database has locked what belongs to the session".to_owned())
+                Problem::Unavailable("another client of the database has locked the session".to_owned())
             }
-            Some(code) if *code == SqlState::QUERY_CANCELED => Problem::Unavailable(format!(
-                "the database did not do this within {} s, and gave it up",
-                remote::PATIENCE.as_secs()
-            )),
+            Some(code) if *code == SqlState::QUERY_CANCELED => {
+                Problem::Unavailable(format!("the database cancelled this after {} s", remote::PATIENCE.as_secs()))
+            }
             Some(code) if wrong_login.contains(&code) || unusable.contains(&code) => Problem::Unusable(reason(&error)),
             _ => Problem::Unavailable(reason(&error)),
         }

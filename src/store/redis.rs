@@ -452,7 +452,7 @@ fn time(millis: f64) -> SystemTime {
 /// The problem of a server that a newer lispbox has used.
 fn newer(version: u64) -> Problem {
     Problem::Unusable(format!(
-        "its keys have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
+        "its keys have version {version}, but this lispbox supports version {VERSION}: use a newer lispbox"
     ))
 }
 
@@ -466,7 +466,7 @@ impl From<RedisError> for Problem {
             (Some("LOST"), _) => Problem::Lost,
             (Some("CHANGED"), _) => Problem::Changed,
             (Some("UNHEARD"), _) => Problem::Unavailable(
-                "the connection broke while it was written, and somebody else has written since".to_owned(),
+                "the connection broke during the write, and another process has written since".to_owned(),
             ),
             (Some("NEWER"), _) => newer(error.detail().and_then(|version| version.parse().ok()).unwrap_or(VERSION + 1)),
             (Some("OOM"), _) => Problem::Unusable(
@@ -475,29 +475,28 @@ impl From<RedisError> for Problem {
                     .to_owned(),
             ),
             (Some("READONLY"), _) => Problem::Unusable(
-                "this Redis is a replica, which nobody may write to: name the server that it copies".to_owned(),
+                "this Redis is a replica, which is read-only: use the server that it replicates".to_owned(),
             ),
             (Some("WRONGPASS"), _) | (_, ErrorKind::AuthenticationFailed) => Problem::Unusable(
-                "Redis refuses the user name or the password of the URL, or one is missing there".to_owned(),
+                "Redis rejects the user name or the password of the URL, or one is missing".to_owned(),
             ),
             (Some("NOAUTH"), _) => Problem::Unusable(
-                "Redis asks for a password, and there is none in the URL: `redis://USER:PASSWORD@HOST`".to_owned(),
+                "Redis requires a password, but the URL has none: `redis://USER:PASSWORD@HOST`".to_owned(),
             ),
             (Some("NOPERM"), _) => {
                 Problem::Unusable(format!("the user of the URL may not do this in Redis: {}", told()))
             }
             (Some("MISCONF"), _) => {
-                Problem::Unusable("Redis takes no writes, as it cannot save to its disk: see its log".to_owned())
+                Problem::Unusable("Redis refuses writes, because it cannot save to its disk: see its log".to_owned())
             }
             (Some("MOVED" | "ASK" | "CROSSSLOT"), _) => Problem::Unusable(
-                "this Redis is part of a cluster, with which lispbox does not speak: name a server of its own"
-                    .to_owned(),
+                "this Redis is part of a cluster, which lispbox does not support: use a standalone server".to_owned(),
             ),
             (_, ErrorKind::Io) => Problem::Unavailable(format!("the connection to Redis failed: {error}")),
             (_, ErrorKind::InvalidClientConfig) => {
                 Problem::Unusable(format!("expected a URL such as `redis://localhost:6379/0`: {error}"))
             }
-            (_, ErrorKind::Parse) => Problem::Unusable("what answers there does not speak as Redis does".to_owned()),
+            (_, ErrorKind::Parse) => Problem::Unusable("the server there does not speak the Redis protocol".to_owned()),
             _ => Problem::Unavailable(without_scripts(&error.to_string())),
         }
     }

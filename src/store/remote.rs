@@ -68,8 +68,8 @@ impl Remote {
             Err(true) => {
                 late(true);
                 Err(Problem::Unavailable(format!(
-                    "it did not do this within {} s, though it answers otherwise: what was sent may be too large, or \
-                     something in the database keeps it waiting",
+                    "it did not complete this within {} s, but answers otherwise: the data may be too large, or \
+                     something in the database may block it",
                     PATIENCE.as_secs()
                 )))
             }

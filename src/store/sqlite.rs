@@ -93,7 +93,8 @@ impl Sqlite {
             let version = version(&transaction)?;
             if version > VERSION {
                 return Err(Problem::Unusable(format!(
-                    "its tables have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
+                    "its tables have version {version}, but this lispbox supports version {VERSION}: use a newer \
+                     lispbox"
                 )));
             }
             let steps = [TABLES, PIECES, FENCES];
@@ -525,11 +526,11 @@ impl From<rusqlite::Error> for Problem {
                 "another process has been writing to it for more than {} s",
                 PATIENCE.as_secs()
             )),
-            Some(ErrorCode::NotADatabase) => Problem::Unusable("the file is no SQLite database".to_owned()),
+            Some(ErrorCode::NotADatabase) => Problem::Unusable("the file is not an SQLite database".to_owned()),
             Some(ErrorCode::DatabaseCorrupt) => files::damaged(error.to_string()),
             // A part that the log or its index refers to cannot be read.
             Some(ErrorCode::SystemIoFailure) if is_short(&error) => files::damaged(error.to_string()),
-            Some(ErrorCode::DiskFull) => Problem::Unusable("the disk is full: make room on it".to_owned()),
+            Some(ErrorCode::DiskFull) => Problem::Unusable("the disk is full: free some space".to_owned()),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 Problem::Unusable(error.to_string())
             }

@@ -95,7 +95,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
         let text = (session.changes() != known).then(|| {
             let text = session.encode(link.undisturbed()).map_err(|error| error.to_string())?;
             match text.len() as u64 {
-                bytes if bytes > largest => Err(format!("it has {bytes} bytes as text, and may have {largest}")),
+                bytes if bytes > largest => Err(format!("it has {bytes} bytes as text; at most {largest} are allowed")),
                 _ => Ok(text),
             }
         });
@@ -195,7 +195,7 @@ struct Listed {
 
 /// The error for an answer of the wrong kind, or a missing one.
 fn lost() -> ToolError {
-    ToolError::unavailable("the answer was lost on its way")
+    ToolError::unavailable("the answer was lost")
 }
 
 fn taken(tools: Vec<Described>) -> Vec<Arc<Tool>> {

@@ -88,10 +88,10 @@ impl Worker {
                 Ok(worker)
             }
             Ok(Some(Report::Ready { version, .. })) => {
-                Err(io::Error::other(format!("the worker is of version {version}, and this is {}", super::VERSION)))
+                Err(io::Error::other(format!("the worker has version {version}, expected {}", super::VERSION)))
             }
             Ok(Some(Report::Unconfined(problem))) => Err(io::Error::new(io::ErrorKind::Unsupported, problem)),
-            Ok(Some(_)) => Err(io::Error::other("the worker did not say that it is ready")),
+            Ok(Some(_)) => Err(io::Error::other("the worker did not report that it is ready")),
             Ok(None) => Err(io::Error::other(format!("the worker was not ready after {} s", READY.as_secs()))),
             Err(_) => Err(io::Error::other(format!("the worker ended before it was ready: {}", worker.end()))),
         }
@@ -132,15 +132,15 @@ impl Worker {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        "it broke off the conversation".to_string()
+        "it closed the connection".to_string()
     }
 }
 
 fn ending(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
-        (Some(libc::SIGABRT), _) => "it aborted, as it does when it gets no more memory".to_string(),
-        (Some(libc::SIGKILL), _) => "it was killed from outside, perhaps for want of memory".to_string(),
-        (Some(signal), _) => format!("it ended by signal {signal}"),
+        (Some(libc::SIGABRT), _) => "it aborted, as it does when it runs out of memory".to_string(),
+        (Some(libc::SIGKILL), _) => "it was killed from outside, perhaps for lack of memory".to_string(),
+        (Some(signal), _) => format!("it was terminated by signal {signal}"),
         (None, Some(code)) => format!("it ended with code {code}"),
         (None, None) => "it ended".to_string(),
     }

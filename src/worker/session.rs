@@ -60,7 +60,7 @@ struct Unwritten {
 impl std::fmt::Display for Unwritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let since = self.since.strftime("%Y-%m-%d %H:%M:%S UTC");
-        write!(f, "what was changed in the session since {since} is lost, as it could not be kept: {}", self.problem)
+        write!(f, "all changes to the session since {since} are lost, because they could not be kept: {}", self.problem)
     }
 }
 
@@ -496,7 +496,7 @@ impl<'a> Conversation<'a> {
         });
         if started.is_err() {
             outstanding.fetch_sub(1, Ordering::AcqRel);
-            let error = ToolError::unavailable("the system has no thread for another call at once");
+            let error = ToolError::unavailable("the system has no thread for another concurrent call");
             self.worker.instructions.give(&Instruction::Answer(number, Answer::Called(ToolReply::Error(error), None)));
         }
         Ok(())
@@ -526,40 +526,41 @@ fn most_memory(limits: &Limits) -> u64 {
 }
 
 fn nonsense() -> WorkerFailure {
-    WorkerFailure::Broken(io::Error::other("it said what no worker says"))
+    WorkerFailure::Broken(io::Error::other("it sent an invalid message"))
 }
 
 impl std::fmt::Display for WorkerFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use crate::lang::meter::{bytes, time};
+        use crate::lang::internal::{bytes, time};
         match self {
-            WorkerFailure::Unavailable(problem) => write!(f, "no worker process could be had: {problem}; try again"),
+            WorkerFailure::Unavailable(problem) => write!(f, "no worker process is available: {problem}; try again"),
             WorkerFailure::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
             WorkerFailure::Between(unwritten) => {
                 write!(f, "the worker process of this session is gone, and {unwritten}")
             }
             WorkerFailure::Unreadable(problem) => {
-                write!(f, "a worker process could not take up the session: {problem}")
+                write!(f, "a worker process could not load the session: {problem}")
             }
             WorkerFailure::Late { limit: "cancellation", .. } => {
-                f.write_str("the worker process was ended, because it did not stop when it was told to")
+                f.write_str("the worker process was terminated, because it did not stop when it was cancelled")
             }
             WorkerFailure::Late { limit, allowed } => {
                 let allowed = time(*allowed);
-                write!(f, "the worker process was ended, because it did not stop at its limit `{limit}` of {allowed}")
+                write!(
+                    f,
+                    "the worker process was terminated, because it did not stop at its limit `{limit}` of {allowed}"
+                )
             }
             WorkerFailure::Large { resident, allowed } => {
                 let (resident, allowed) = (bytes(*resident), bytes(*allowed));
                 write!(
                     f,
-                    "the worker process was ended, because it had {resident} of memory, and at most {allowed} are allowed"
+                    "the worker process was terminated, because it had {resident} of memory; at most {allowed} are \
+                     allowed"
                 )
             }
             WorkerFailure::Calls(most) => {
-                write!(
-                    f,
-                    "the worker process was ended, because it made more than the {most} tool calls that are allowed"
-                )
+                write!(f, "the worker process was terminated, because it made more than the allowed {most} tool calls")
             }
         }
     }

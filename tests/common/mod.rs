@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
-static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> =
-    lispbox::lang::meter::Metered::new(std::alloc::System);
+static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
 
 /// A tool's code in a scripted host: from the JSON of its arguments to its reply.
 pub type Script = Box<dyn Fn(&serde_json::Value) -> ToolReply + Send + Sync>;

@@ -12,7 +12,7 @@ mod tokens;
 mod tools;
 mod written;
 
-use lispbox::lang::reader::read;
+use lispbox::lang::internal::reader::read;
 use std::path::Path;
 
 use derive::{Deriver, Random};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lispbox::lang::reader::read;
+use lispbox::lang::internal::reader::read;
 use serde_json::{Value, json};
 
 use crate::corpus;

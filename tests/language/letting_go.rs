@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{Scripted, host, run, session};
-use lispbox::lang::meter::Residence;
+use lispbox::lang::Residence;
 use lispbox::lang::{Engine, Request, Session, Status, ToolReply};
 use serde_json::json;
 use std::sync::Arc;

@@ -122,7 +122,7 @@ fn they_are_found_and_described() {
     let prints = |session: &mut Session, program: &str| run(session, program).prints;
     assert_eq!(
         prints(&mut session, "(doc average)"),
-        "(stats/mean coll)\n(stats/mean f coll)\n  The average of numbers, or of what a selector takes of items; nil of none.\n  \
+        "(stats/mean coll)\n(stats/mean f coll)\n  The average of numbers, or of a selector's values; nil if empty.\n  \
          (stats/mean [1 2 6]) => 3\n  (stats/mean :ms [{:ms 10} {:ms 25}]) => 17.5\n"
     );
     assert!(prints(&mut session, "(apropos \"percentile\")").contains("(stats/percentile p coll)"));

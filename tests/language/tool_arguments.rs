@@ -123,7 +123,7 @@ fn a_keyword_is_a_value_where_it_cannot_be_a_name() {
     assert_eq!(sent("(issues/list :lispbox)"), json!({"repo": "lispbox"}));
     assert_eq!(sent("(issues/list :repo :lispbox)"), json!({"repo": "lispbox"}));
     let (message, _) = refused(r#"(issues/list "r" :opne "ann")"#);
-    assert!(message.starts_with("`:opne` stands among arguments of `issues/list` by position"), "{message}");
+    assert!(message.starts_with("`:opne` is mixed with positional arguments of `issues/list`"), "{message}");
     let (message, _) = refused("(issues/list :repo)");
     assert_eq!(message, "the argument `repo` of `issues/list` is named but has no value");
 }

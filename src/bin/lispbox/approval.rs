@@ -24,7 +24,7 @@ impl Approver for Person {
         let (stop, lost_input) = (self.stop.clone(), self.lost_input.clone());
         Box::pin(async move {
             let asking = tokio::task::spawn_blocking(move || ask(&question, patience, &stop, &lost_input));
-            let nobody = |problem: io::Error| Answer::Unavailable(format!("no terminal to ask at: {problem}"));
+            let nobody = |problem: io::Error| Answer::Unavailable(format!("no terminal to ask on: {problem}"));
             match asking.await {
                 Ok(answer) => answer.unwrap_or_else(nobody),
                 Err(_) => Answer::Unavailable("the process is ending".to_owned()),
@@ -53,8 +53,8 @@ fn ask(
     screen.flush()?;
     while !has_line(&keys)? {
         if stop.is_cancelled() || Instant::now() >= deadline {
-            writeln!(screen, "\nnobody answered")?;
-            return Ok(Answer::Unavailable("nobody answered in time".to_owned()));
+            writeln!(screen, "\nno one answered")?;
+            return Ok(Answer::Unavailable("no one answered in time".to_owned()));
         }
     }
     let mut line = String::new();

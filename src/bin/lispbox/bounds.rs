@@ -91,13 +91,15 @@ fn count() -> RangedU64ValueParser<usize> {
 
 fn connections_each() -> String {
     format!(
-        "The most connections from one address [default: {CONNECTIONS_EACH}; from this machine, where a proxy may be, any]"
+        "Maximum number of connections from one address [default: {CONNECTIONS_EACH}; unlimited from this machine, \
+         where a proxy may run]"
     )
 }
 
 fn requests_per_minute() -> String {
     format!(
-        "The most requests a minute from one address without a token that is known [default: {REQUESTS_PER_MINUTE}; from this machine any]"
+        "Maximum number of requests per minute from one address without a known token [default: \
+         {REQUESTS_PER_MINUTE}; unlimited from this machine]"
     )
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lispbox::lang::internal::Registry;
-use lispbox::lang::vocabulary::{Word, areas};
+use lispbox::lang::internal::vocabulary::{Word, areas};
 
 use crate::context::{Problem, Settings};
 use crate::paint::{Paint, Tone};

@@ -1,6 +1,6 @@
 //! `LISPBOX_LOG`: the filter for the log of `serve`.
 
-use lispbox::lang::error::suggest::closest;
+use lispbox::lang::internal::closest;
 use lispbox::server::{LogWriter, SPANS};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -82,7 +82,7 @@ fn check(text: &str) -> Result<(), String> {
 /// Checks the name of a component; the error is the end of a sentence.
 fn check_component(name: &str) -> Result<(), String> {
     if name.contains('[') {
-        return Err("; lines are not chosen by the span that they are in".to_owned());
+        return Err("; filtering by span is not supported".to_owned());
     }
     let mut segments = name.split("::");
     let is_known = segments.next().is_some_and(|first| COMPONENTS.contains(&first));
@@ -94,7 +94,7 @@ fn check_component(name: &str) -> Result<(), String> {
     let known = LEVELS.iter().chain(COMPONENTS).copied().chain(parts.iter().map(String::as_str));
     Err(match closest(name, known) {
         Some(nearest) => format!("; did you mean `{nearest}`?"),
-        None => "; nothing that logs has this name".to_owned(),
+        None => "; no component that logs has this name".to_owned(),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::error::suggest::closest;
+use lispbox::lang::internal::closest;
 use lispbox::server::Connections;
 
 use crate::config_paths::ConfigPaths;

@@ -44,10 +44,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// The exit codes of all commands, as documented in `docs/configuration.md`.
 const EXIT_CODES: &str = "Exit codes:
-    0  it went well, also when the reader of the output has gone
+    0  success, also if the reader of the output has gone
     1  a program, check, query or server failed
-    2  the command line or a setting, or what it names, is wrong or not there; nothing was started
-  130  it was interrupted";
+    2  the command line or a setting, or what it names, is invalid or missing; nothing was started  130  interrupted";
 
 /// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.
 #[derive(Parser)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lispbox::lang::Engine;
-use lispbox::lang::meter::{Metered, Residence};
+use lispbox::lang::{Metered, Residence};
 use mimalloc::MiMalloc;
 
 use crate::context::Problem;

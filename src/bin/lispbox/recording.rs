@@ -76,7 +76,7 @@ impl Recording {
     pub fn objection(&self) -> Option<Problem> {
         let is_for_nothing = self.audit.is_none() && !self.audit_redact.is_empty();
         let message =
-            "`--audit-redact` (LISPBOX_AUDIT_REDACT) says what an audit log leaves out: expected `--audit FOLDER` too";
+            "`--audit-redact` (LISPBOX_AUDIT_REDACT) sets what an audit log omits: expected `--audit FOLDER` too";
         is_for_nothing.then(|| Problem::Usage(message.to_owned()))
     }
 }

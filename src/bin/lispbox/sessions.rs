@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use lispbox::lang::meter;
+use lispbox::lang::internal;
 use lispbox::server::Secrets;
 use lispbox::store::{Key, Store, Summary, handle, open, open_existing};
 use serde_json::json;
@@ -75,7 +75,7 @@ impl Sessions {
     fn act(self) -> Result<(), Problem> {
         let Some(url) = self.store else {
             return Err(Problem::Usage(
-                "which store? say `--store sqlite:PATH`, or set LISPBOX_STORE, to what `serve` was given".to_owned(),
+                "expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned(),
             ));
         };
         // Read first, so that no store is created for an unreadable file.
@@ -105,10 +105,10 @@ fn find(store: &dyn Store, beginning: &str) -> Result<Summary, Problem> {
     fitting.retain(|session| session.key.handle.starts_with(beginning));
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
-        0 => Err(Problem::Failed(format!(
-            "there is no session `{beginning}`; `lispbox sessions list` shows what there is"
-        ))),
-        count => Err(Problem::Usage(format!("`{beginning}` may mean {count} sessions; give more of the handle"))),
+        0 => Err(Problem::Failed(format!("there is no session `{beginning}`; `lispbox sessions list` lists them all"))),
+        count => {
+            Err(Problem::Usage(format!("`{beginning}` is ambiguous: {count} sessions match; give more of the handle")))
+        }
     }
 }
 
@@ -132,7 +132,7 @@ fn list(store: &dyn Store, as_json: bool) -> Result<(), Problem> {
             "{}  {:<10}  {:>10}  used {:>12}  {}{}",
             session.key.handle,
             session.key.principal,
-            meter::bytes(session.bytes),
+            internal::bytes(session.bytes),
             age(session.used),
             few(&session.names),
             if session.is_leased { "  (in use)" } else { "" },

@@ -40,7 +40,7 @@ impl Setup {
     fn write(self) -> Result<(), Problem> {
         let client = Client::find(&self.client, Client::keeps_json).map_err(Problem::Usage)?;
         let unknown =
-            || Problem::Usage(format!("where {} keeps its servers is not known; name it by `--file`", client.title));
+            || Problem::Usage(format!("the configuration file of {} is unknown; give it with `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;
         if !self.config.is_empty() {
             let configuration = Sources::new(self.config.clone()).read();
@@ -71,7 +71,7 @@ impl Setup {
             return Ok(());
         }
         match replace(&file, &text)? {
-            Some(backup) => outln!("written; what was there is {}", backup.display()),
+            Some(backup) => outln!("written; the previous file is {}", backup.display()),
             None => outln!("written"),
         }
         let effect = if self.remove { "stop using" } else { "start" };

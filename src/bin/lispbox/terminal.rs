@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lispbox::lang::foreign_text::printable;
+use lispbox::lang::internal::foreign_text::printable;
 use lispbox::lang::{CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply};
 use lispbox::server::{CancellationToken, Secrets};
 

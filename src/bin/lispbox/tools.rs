@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::error::suggest::closest;
-use lispbox::lang::{Catalogue, Tool, foreign_text};
+use lispbox::lang::internal::closest;
+use lispbox::lang::internal::foreign_text;
+use lispbox::lang::{Catalogue, Tool};
 use lispbox::server::{Connections, DownstreamOptions};
 
 use crate::config_paths::ConfigPaths;

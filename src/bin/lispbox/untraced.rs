@@ -12,7 +12,7 @@ impl Telemetry {
     pub fn of_environment() -> Result<Option<Telemetry>, String> {
         let endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
         if endpoints.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
-            errln!("lispbox: no traces are sent: this build has not the feature `telemetry`");
+            errln!("lispbox: no traces are sent: this build does not have the feature `telemetry`");
         }
         Ok(None)
     }

@@ -35,10 +35,7 @@ fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
     if workers.walls().iter().any(|wall| wall == "seccomp") {
         tracing::info!(walls, "programs run in worker processes");
     } else {
-        tracing::warn!(
-            walls,
-            "programs run in worker processes without seccomp: UDP sockets and fork are open to them"
-        );
+        tracing::warn!(walls, "programs run in worker processes without seccomp: UDP sockets and fork are not blocked");
     }
     Ok(workers)
 }
@@ -46,8 +43,7 @@ fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
 #[cfg(not(target_os = "linux"))]
 fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
     Err(Problem::Failed(
-        "`--isolate`: worker processes are confined by seccomp and landlock, which are Linux's; this system has neither"
-            .to_owned(),
+        "`--isolate`: worker processes are confined by seccomp and landlock, which only Linux has".to_owned(),
     ))
 }
 
@@ -68,6 +64,6 @@ impl Worker {
     /// Exits with 1: processes cannot be confined on this system.
     #[cfg(not(target_os = "linux"))]
     pub fn run(self) -> ExitCode {
-        Problem::Failed("worker: this system confines no process".to_owned()).report()
+        Problem::Failed("worker: this system cannot confine processes".to_owned()).report()
     }
 }

@@ -28,7 +28,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
     ),
     (
         &["clojure.core.async", "promesa", "manifold", "missionary", "asyncio"],
-        "there are no threads and channels; tool calls overlap in `(pmap fetch ids)` and `(pcalls (a/x) (b/y))`",
+        "there are no threads or channels; tool calls overlap in `(pmap fetch ids)` and `(pcalls (a/x) (b/y))`",
     ),
     (
         &["clj-time", "java-time", "tick", "cljc.java-time", "chrono", "datetime", "moment", "clojure.instant"],
@@ -44,7 +44,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
     ),
     (
         &["midje", "expectations", "clojure.test.check"],
-        "there is no test runner: check with `(is (= expected (f x)))` or `(assert (= expected (f x)))`",
+        "leave the require out: `(deftest name (is (= expected (f x))))` defines a test, `(run-tests)` runs all; `(assert x)` checks one value",
     ),
     (
         &["clojure.spec", "malli", "schema", "schema.core", "clojure.core.typed"],
@@ -231,7 +231,7 @@ pub fn missing(name: &str) -> Error {
     match LIBRARIES.iter().find(|(prefixes, _)| prefixes.iter().any(&fits)) {
         Some((_, advice)) => error.suggest(*advice),
         None => error.suggest(
-            "libraries cannot be loaded, and the built-in ones need no require: str/ set/ walk/ math/ json/ csv/ html/ url/ base64/ hash/ and core; `(dir)` lists it, `(apropos \"word\")` searches it",
+            "libraries cannot be loaded, and the built-in ones need no require: str/ set/ walk/ math/ json/ csv/ html/ url/ base64/ hash/ and core; `(dir)` lists them, `(apropos \"word\")` searches them",
         ),
     }
 }

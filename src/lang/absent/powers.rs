@@ -129,7 +129,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
     ),
     (
         &["ns-imports", "remove-ns"],
-        "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` show what exists",
+        "a session is one namespace: `(resolve 'name)` looks up a name; `(dir)` and `(doc f)` show what exists",
     ),
     (
         &["*file*", "*clojure-version*", "clojure-version", "__name__"],
@@ -200,7 +200,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "ref-set",
             "ensure",
         ],
-        "there are no agents, refs and transactions; an atom holds what changes: `(def total (atom 0)) (swap! total + 5) @total`",
+        "there are no agents, refs or transactions; an atom holds what changes: `(def total (atom 0)) (swap! total + 5) @total`",
     ),
     (
         &["locking", "monitor-enter", "monitor-exit", "synchronized", "with-lock"],

@@ -123,7 +123,7 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 #[cold]
 fn outside(start: i64, end: i64, length: usize) -> Error {
-    Error::new("IndexOutOfBounds", format!("{start} to {end} is not inside of a vector of {length} items"))
+    Error::new("IndexOutOfBounds", format!("{start} to {end} is outside of a vector of {length} items"))
         .suggest("`take` and `drop` accept any count")
 }
 

@@ -2,7 +2,7 @@
 //! completion and the reference all read it.
 
 use super::syntax::{self, SyntaxEntry};
-use crate::index::{Index, Thing};
+use crate::index::{Index, Indexed};
 use crate::native::Builtin;
 use crate::registry::{Function, Registry};
 
@@ -77,7 +77,7 @@ impl Registry {
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             crate::meter::outside(|| {
-                Index::new(self.entries().map(|entry| Thing {
+                Index::new(self.entries().map(|entry| Indexed {
                     place: "",
                     name: entry.name,
                     arguments: Vec::new(),

@@ -11,7 +11,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "macroexpand-1",
         &["[form]"],
-        "Expands the macro at the head of a quoted form once; returns the form itself if there is none.",
+        "Expands the macro at the head of a quoted form once; a form without one is unchanged.",
         &[("(macroexpand-1 '(-> x (f 1) g))", "(g (f x 1))"), ("(macroexpand-1 '(f x))", "(f x)")],
         |machine, arguments| machine.expand_data(&arguments[0], Expansion::Once),
     ),

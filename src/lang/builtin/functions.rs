@@ -161,7 +161,7 @@ fn check_last(last: &Value) -> Result<(), Error> {
     if Cursor::over(last.clone()).is_some() {
         return Ok(());
     }
-    Err(Error::expected("a sequence as the last argument of `apply`", last)
+    Err(Error::expected("a sequence as the last argument", last)
         .suggest("call a function with single arguments as `(f a b)`, with a sequence of them as `(apply f args)`"))
 }
 

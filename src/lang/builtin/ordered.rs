@@ -218,7 +218,7 @@ impl Machine {
     ///
     /// # Errors
     /// Propagates errors of the comparator; halts if a resource limit is exceeded.
-    pub fn put(&mut self, map: &mut Map, key: Value, value: Value) -> Outcome<()> {
+    pub(crate) fn put(&mut self, map: &mut Map, key: Value, value: Value) -> Outcome<()> {
         if map.is_record() && map.get_exact(&key).is_none() {
             map.prepare_spellings(&key, |steps| self.charge(steps))?;
         }
@@ -243,7 +243,7 @@ impl Machine {
     ///
     /// # Errors
     /// Propagates errors of the comparator.
-    pub fn add_member(&mut self, set: &mut Set, member: Value) -> Outcome<()> {
+    pub(crate) fn add_member(&mut self, set: &mut Set, member: Value) -> Outcome<()> {
         match set.order() {
             Some(order) if !set.contains(&member) => {
                 if let Err(place) = self.place(order, &member)? {
@@ -261,7 +261,7 @@ impl Machine {
     ///
     /// # Errors
     /// Propagates errors of the comparator; halts if a resource limit is exceeded.
-    pub fn entry_in<'m>(&mut self, map: &'m Map, key: &Value) -> Outcome<Option<(&'m Value, &'m Value)>> {
+    pub(crate) fn entry_in<'m>(&mut self, map: &'m Map, key: &Value) -> Outcome<Option<(&'m Value, &'m Value)>> {
         let exact = map.get_exact(key);
         if exact.is_some() {
             return Ok(exact);
@@ -280,7 +280,7 @@ impl Machine {
     ///
     /// # Errors
     /// Propagates errors of the comparator.
-    pub fn member_in<'s>(&mut self, set: &'s Set, value: &Value) -> Outcome<Option<&'s Value>> {
+    pub(crate) fn member_in<'s>(&mut self, set: &'s Set, value: &Value) -> Outcome<Option<&'s Value>> {
         match (set.get(value), set.order()) {
             (None, Some(order)) => self.known_key(order, value),
             (found, _) => Ok(found),

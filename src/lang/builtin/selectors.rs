@@ -23,8 +23,8 @@ pub const TABLE: &[Builtin] = &[
 /// The code of the functions that selectors are converted to.
 pub const STEPS: &[&Builtin] = &[&VALUE_AT, &VALUE_UNDER];
 
-static VALUE_AT: Builtin = Builtin::new("value-at*", &["[key item]"], "What is under a key.", &[], value_at);
-static VALUE_UNDER: Builtin = Builtin::new("value-under*", &["[path item]"], "What a path leads to.", &[], value_under);
+static VALUE_AT: Builtin = Builtin::new("value-at*", &["[key item]"], "The value of a key.", &[], value_at);
+static VALUE_UNDER: Builtin = Builtin::new("value-under*", &["[path item]"], "The value at a path.", &[], value_under);
 
 /// Ranks how likely a value is a selector. Of the first and the last argument, the one with the lower rank is the
 /// collection; on a tie it is the last one.

@@ -10,7 +10,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "session/forget",
         &["[name & names]"],
-        "Takes definitions of the session away, with what only they hold; the names are quoted. The names that were there.",
+        "Deletes definitions (quoted names) of the session and data only they hold; an unknown name is an error. \
+         Returns the names.",
         &[
             ("(def mails [1 2 3]) (def page 2) (session/forget 'mails 'page)", "(mails page)"),
             ("(def a 1) (session/forget 'a) (resolve 'a)", "nil"),
@@ -20,7 +21,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "session/fork",
         &["[]"],
-        "The handle of a new session, which has what this one has when the program ends.",
+        "Creates a session with the state of this one at the end of the program; returns its handle.",
         &[("(string? (session/fork))", "true")],
         |machine, _| {
             let forked = machine.core.host.fork_session();
@@ -30,7 +31,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "session/close",
         &["[]"],
-        "Ends this session and all that is kept of it when the program has ended.",
+        "Ends this session and deletes its state when the program has ended.",
         &[("(session/close)", "nil")],
         |machine, _| {
             machine.core.host.close_session().map_err(|reason| Error::new("NoSession", reason))?;

@@ -17,17 +17,17 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "transient",
         &["[coll]"],
-        "A copy of a vector, map or set that `conj!`, `assoc!`, `dissoc!`, `disj!` and `pop!` change in place; \
-         `persistent!` makes a collection of it again.\n\
-         It is looked into with `get`, `nth`, `count` and `contains?`. `conj` and `assoc` are as fast on a collection \
-         that nobody else holds.",
+        "A mutable copy of a vector, map or set, changed in place by `conj!`, `assoc!`, `dissoc!`, `disj!` and `pop!`; \
+         `persistent!` converts it back.\n\
+         It is read with `get`, `nth`, `count` and `contains?`. `conj` and `assoc` are as fast on a collection with no \
+         other references.",
         &[("(persistent! (conj! (transient [1]) 2))", "[1 2]"), ("(count (transient {:a 1}))", "1")],
         transient,
     ),
     Builtin::new(
         "persistent!",
         &["[transient]"],
-        "The collection that a transient has become. The transient is of no use after that.",
+        "The persistent collection of a transient. The transient cannot be used after that.",
         &[("(persistent! (assoc! (transient {}) :a 1))", "{:a 1}")],
         persistent,
     ),
@@ -41,21 +41,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "assoc!",
         &["[transient key val & keyvals]"],
-        "Makes keys of a transient map, or indices of a transient vector, stand for values, in place, and returns it.",
+        "Sets keys of a transient map, or indices of a transient vector, to values in place, and returns it.",
         &[("(persistent! (assoc! (transient [1 2]) 0 5))", "[5 2]")],
         put,
     ),
     Builtin::new(
         "dissoc!",
         &["[transient key & keys]"],
-        "Takes keys out of a transient map, in place, and returns it.",
+        "Removes keys from a transient map, in place, and returns it.",
         &[("(persistent! (dissoc! (transient {:a 1 :b 2}) :a))", "{:b 2}")],
         |machine, arguments| change(machine, arguments, maps::dissoc),
     ),
     Builtin::new(
         "disj!",
         &["[transient]", "[transient item & items]"],
-        "Takes members out of a transient set, in place, and returns it.",
+        "Removes members from a transient set, in place, and returns it.",
         &[("(persistent! (disj! (transient #{1 2}) 1))", "#{2}")],
         |machine, arguments| {
             if arguments.len() == 1 { Ok(take(arguments, 0)) } else { change(machine, arguments, sets::disj) }
@@ -64,7 +64,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pop!",
         &["[transient]"],
-        "Takes the last item off a transient vector, in place, and returns it.",
+        "Removes the last item of a transient vector, in place, and returns the vector.",
         &[("(persistent! (pop! (transient [1 2])))", "[1]")],
         |machine, arguments| change(machine, arguments, ends::pop),
     ),

@@ -23,7 +23,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "type",
         &["[x]"],
-        "The name of the value's type, as a symbol; nil of nil.",
+        "The name of the value's type, as a symbol; nil for nil.",
         &[("(type 1)", "java.lang.Long"), ("(= (type \"a\") String)", "true"), ("(type nil)", "nil")],
         type_of,
     ),
@@ -37,7 +37,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "class?",
         &["[x]"],
-        "True of the name of a type, as `type` gives it.",
+        "True for the name of a type, as `type` returns it.",
         &[("(class? String)", "true"), ("(class? \"a\")", "false")],
         |_, arguments| Ok(Value::Bool(is_class(&arguments[0]))),
     ),

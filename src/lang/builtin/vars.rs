@@ -22,21 +22,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "var?",
         &["[x]"],
-        "True of vars: `#'name`, what `def` and `resolve` return, the names of `with-local-vars`.",
+        "True for vars: `#'name`, what `def` and `resolve` return, the names of `with-local-vars`.",
         &[("(var? #'inc)", "true"), ("(var? inc)", "false")],
         |_, arguments| Ok(Value::Bool(Var::of(&arguments[0]).is_some())),
     ),
     Builtin::new(
         "var-get",
         &["[var]"],
-        "What a var stands for, as `@var`.",
+        "The value of a var, as `@var`.",
         &[("(def x 1) (var-get #'x)", "1")],
         |machine, arguments| Var::expected(&arguments[0])?.value(machine),
     ),
     Builtin::new(
         "var-set",
         &["[var value]"],
-        "Changes what a var is bound to by `binding` or `with-local-vars`, and returns it.",
+        "Sets the value of a var bound by `binding` or `with-local-vars`, and returns the value.",
         &[("(with-local-vars [n 1] (var-set n (inc @n)) @n)", "2")],
         var_set,
     ),
@@ -50,14 +50,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "thread-bound?",
         &["[& vars]"],
-        "True if every var is bound by a `binding` around this place.",
+        "True if every var is bound by an enclosing `binding`.",
         &[("(def ^:dynamic *x* 1) [(thread-bound? #'*x*) (binding [*x* 2] (thread-bound? #'*x*))]", "[false true]")],
         is_bound_here,
     ),
     Builtin::new(
         "resolve",
         &["[name]", "[locals name]"],
-        "The var of what a symbol names, nil where there is nothing; `((resolve 'inc) 1)` calls it. Names in `locals` are left out.",
+        "The var that a symbol names, or nil; `((resolve 'inc) 1)` calls it. Names in `locals` give nil.",
         &[("(resolve 'inc)", "#'inc"), ("((resolve 'inc) 1)", "2"), ("(resolve 'no-such-name)", "nil")],
         |machine, arguments| {
             let name = take(arguments, arguments.len() - 1);
@@ -68,35 +68,35 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ns-resolve",
         &["[namespace name]", "[namespace locals name]"],
-        "As `resolve`, in a namespace of the language or a server; all others are the session's.",
+        "Like `resolve`, in a namespace of the language or a server; any other means the session's.",
         &[("(ns-resolve 'str 'join)", "#'str/join"), ("(ns-resolve 'user 'inc)", "#'inc")],
         ns_resolve,
     ),
     Builtin::new(
         "find-var",
         &["[name]"],
-        "As `resolve`.",
+        "Like `resolve`.",
         &[("(find-var 'clojure.core/inc)", "#'inc")],
         |machine, arguments| resolve(machine, &arguments[0]),
     ),
     Builtin::new(
         "intern",
         &["[name]", "[namespace name]", "[namespace name value]"],
-        "Defines a name and returns its var; of one string, Common Lisp's `intern`: the symbol of that name.",
+        "Defines a name and returns its var; given one string, Common Lisp's `intern`: the symbol of that name.",
         &[("(intern 'user 'limit 5) limit", "5"), ("(intern \"a\")", "a")],
         intern,
     ),
     Builtin::new(
         "alter-var-root",
         &["[var f & args]"],
-        "Defines a name anew as what `f` makes of its value and `args`, and returns that.",
+        "Redefines a name as the result of `f` on its value and `args`, and returns it.",
         &[("(def n 1) (alter-var-root #'n + 10) n", "11")],
         alter_var_root,
     ),
     Builtin::new(
         "with-redefs-fn",
         &["[values-by-var f]"],
-        "Calls `f` while definitions have other values.",
+        "Calls `f` with definitions temporarily replaced.",
         &[("(defn f [] 1) [(with-redefs-fn {#'f (fn [] 2)} (fn [] (f))) (f)]", "[2 1]")],
         |machine, arguments| {
             let pairs = by_var(machine, take(arguments, 0))?;
@@ -117,7 +117,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "bound-fn*",
         &["[f]"],
-        "A function that calls `f` with what `binding` has bound here and now.",
+        "A function that calls `f` with the current bindings of `binding`.",
         &[("(def ^:dynamic *x* 1) (defn x [] *x*) ((binding [*x* 2] (bound-fn* x)))", "2")],
         |machine, arguments| {
             let bindings = bound_now(machine);
@@ -130,14 +130,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "get-thread-bindings",
         &["[]"],
-        "What `binding` has bound around this place: a map from var to value.",
+        "The bindings of enclosing `binding` forms: a map from var to value.",
         &[("(def ^:dynamic *x* 1) (binding [*x* 2] (get-thread-bindings))", "{#'*x* 2}")],
         |machine, _| Ok(bound_now(machine)),
     ),
     Builtin::new(
         "binding*",
         &["[& vars-values-and-function]"],
-        "What `binding` expands to.",
+        "Expansion of `binding`.",
         &[],
         |machine, arguments| {
             let (function, pairs) = pairs(machine, arguments)?;
@@ -147,14 +147,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "with-redefs*",
         &["[& vars-values-and-function]"],
-        "What `with-redefs` expands to.",
+        "Expansion of `with-redefs`.",
         &[],
         |machine, arguments| {
             let (function, pairs) = pairs(machine, arguments)?;
             redefined(machine, pairs, &function)
         },
     ),
-    Builtin::new("local-var*", &["[value]"], "What `with-local-vars` expands to.", &[], |machine, arguments| {
+    Builtin::new("local-var*", &["[value]"], "Expansion of `with-local-vars`.", &[], |machine, arguments| {
         let content = State::Done(take(arguments, 0));
         Ok(Value::Cell(machine.core.heap.allocate(CellKind::Var, content)))
     }),
@@ -171,7 +171,7 @@ pub const STEPS: &[&Builtin] = &[&UNBOUND, &BOUND_FUNCTION];
 static BOUND_FUNCTION: Builtin = Builtin::new(
     "bound*",
     &["[f bindings & args]"],
-    "A function with what was bound when it was made.",
+    "A function with the bindings of its creation.",
     &[],
     |machine, arguments| {
         let pairs = by_var(machine, take(arguments, 1))?;

@@ -154,7 +154,7 @@ pub struct Fault {
 
 impl Fault {
     /// Creates a fault for an error at that position.
-    pub fn new(error: impl Into<Arc<Error>>, source: &Arc<Source>, span: Span) -> Fault {
+    pub(crate) fn new(error: impl Into<Arc<Error>>, source: &Arc<Source>, span: Span) -> Fault {
         Fault { error: error.into(), source: source.clone(), span, related: Vec::new(), trace: Vec::new() }
     }
 }

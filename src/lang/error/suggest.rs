@@ -7,7 +7,7 @@ const LONGEST: usize = 64;
 /// Separators and case count for little: `fetchEmails` is near `fetch-emails`.
 ///
 /// ```
-/// use lispbox::lang::error::suggest::closest;
+/// use lispbox::lang::internal::closest;
 /// assert_eq!(closest("fetch-emials", ["count", "fetch-emails"]), Some("fetch-emails"));
 /// assert_eq!(closest("xyzzy", ["count", "fetch-emails"]), None);
 /// ```

@@ -67,7 +67,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns what that branch raised.
-    pub fn in_branches<T: Send + 'static>(
+    pub(crate) fn in_branches<T: Send + 'static>(
         &mut self,
         function: &Value,
         mut items: Scratch<T>,

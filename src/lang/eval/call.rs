@@ -63,7 +63,7 @@ impl Machine {
     /// # Errors
     /// As [`Machine::call`].
     #[inline]
-    pub fn call_on(&mut self, callee: &Value, argument: &Value) -> Outcome<Value> {
+    pub(crate) fn call_on(&mut self, callee: &Value, argument: &Value) -> Outcome<Value> {
         if let Value::Keyword(_) = callee {
             self.charge(1)?;
             return self.look_up(argument, callee, Value::Nil);
@@ -86,7 +86,7 @@ impl Machine {
     /// # Errors
     /// Returns a halt if a limit is exceeded.
     #[inline]
-    pub fn pay_for_arguments(&mut self, count: usize) -> Outcome<()> {
+    pub(crate) fn pay_for_arguments(&mut self, count: usize) -> Outcome<()> {
         if count < 64 { Ok(()) } else { self.pay_for_many(count as u64) }
     }
 
@@ -101,7 +101,7 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::call`]; also returns what realising items raises.
-    pub fn call_lazily(&mut self, callee: &Value, mut arguments: Vec<Value>, last: Value) -> Outcome<Value> {
+    pub(crate) fn call_lazily(&mut self, callee: &Value, mut arguments: Vec<Value>, last: Value) -> Outcome<Value> {
         let meant;
         let callee = match callee {
             Value::Var(name) => {

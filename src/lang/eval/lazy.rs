@@ -67,7 +67,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns what its function raises. A lazy sequence may be tried again afterwards; a delay keeps the exception.
-    pub fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
+    pub(crate) fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
         loop {
             match self.core.heap.state(handle)? {
                 State::Done(value) => return Ok(value.clone()),
@@ -123,13 +123,13 @@ impl Machine {
     }
 
     /// Creates a lazy sequence that calls `builtin` with these arguments when it is realised.
-    pub fn lazy(&mut self, builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
+    pub(crate) fn lazy(&mut self, builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
         let function = Value::Bound(Arc::new(Bound { builtin, arguments }));
         self.lazy_call(function)
     }
 
     /// Creates a lazy sequence that calls `function` when it is realised.
-    pub fn lazy_call(&mut self, function: Value) -> Value {
+    pub(crate) fn lazy_call(&mut self, function: Value) -> Value {
         Value::Lazy(self.core.heap.allocate(CellKind::Lazy, State::Waiting(function)))
     }
 
@@ -137,7 +137,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns `TypeError` if the value is not a sequence.
-    pub fn seq(&mut self, value: Value) -> Outcome<Cursor> {
+    pub(crate) fn seq(&mut self, value: Value) -> Outcome<Cursor> {
         match Cursor::over(value.clone()) {
             Some(cursor) => Ok(cursor),
             None => Err(not_a_sequence(&value).into()),
@@ -148,7 +148,7 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::seq`].
-    pub fn through(&mut self, value: Value) -> Outcome<Cursor> {
+    pub(crate) fn through(&mut self, value: Value) -> Outcome<Cursor> {
         // `seq` reports values that are not sequences.
         match value {
             Value::List(_) | Value::Vector(_) => Ok(Cursor::through(value).unwrap_or(Cursor::End)),
@@ -181,7 +181,7 @@ impl Machine {
     /// # Errors
     /// Returns a halt if the memory limit does not allow it.
     #[inline]
-    pub fn grown(&mut self, len: usize) -> Outcome<()> {
+    pub(crate) fn grown(&mut self, len: usize) -> Outcome<()> {
         if len >= 4_096 && len.is_power_of_two() { self.reserve_values(2 * len as u64) } else { Ok(()) }
     }
 
@@ -190,14 +190,14 @@ impl Machine {
     /// # Errors
     /// As [`Machine::grown`].
     #[inline]
-    pub fn grown_block<T>(&mut self, block: &[T]) -> Outcome<()> {
+    pub(crate) fn grown_block<T>(&mut self, block: &[T]) -> Outcome<()> {
         let len = block.len();
         if len >= 512 && len.is_power_of_two() { self.reserve(2 * size_of_val(block) as u64) } else { Ok(()) }
     }
 
     /// True for sequences that are computed on demand, are infinite, or are ranges of more than ten million numbers.
     /// Builtins are lazy over these and eager over all others.
-    pub fn is_lazy(&mut self, value: &Value) -> bool {
+    pub(crate) fn is_lazy(&mut self, value: &Value) -> bool {
         let mut value = value.clone();
         // A chain of cons cells may end in a lazy sequence. Following a few cells decides most cases; longer chains
         // count as lazy.
@@ -222,7 +222,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns what the sequence's functions raise.
-    pub fn settle(&mut self, value: &Value) -> Outcome<()> {
+    pub(crate) fn settle(&mut self, value: &Value) -> Outcome<()> {
         if !matches!(value, Value::Lazy(_) | Value::List(_)) || !self.is_lazy(value) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns `KeyTooDeep` beyond 64 levels, `KeyTooLarge` if it holds too many values, and what realising raises.
-    pub fn key(&mut self, value: Value) -> Outcome<Value> {
+    pub(crate) fn key(&mut self, value: Value) -> Outcome<Value> {
         if value.is_scalar() {
             self.charge_scalar(&value)?;
             return Ok(value);
@@ -362,7 +362,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns a halt if a limit is exceeded, and the errors of [`Machine::key`] for a key that is not a scalar.
-    pub fn look_up(&mut self, collection: &Value, key: &Value, default: Value) -> Outcome<Value> {
+    pub(crate) fn look_up(&mut self, collection: &Value, key: &Value, default: Value) -> Outcome<Value> {
         self.charge(1)?;
         let realised;
         let key = if key.is_scalar() {
@@ -461,7 +461,7 @@ fn not_a_sequence(value: &Value) -> Error {
         );
     }
     if value.is_function() {
-        return error.suggest("a function was passed where data was expected: call it in brackets, or swap the arguments");
+        return error.suggest("a function was passed instead of data: call it in brackets, or swap the arguments");
     }
     error
 }

@@ -51,7 +51,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns what the form raises.
-    pub fn run(&mut self, program: &Program, source: &Arc<Source>) -> Outcome<Value> {
+    pub(crate) fn run(&mut self, program: &Program, source: &Arc<Source>) -> Outcome<Value> {
         self.in_prelude = source.is_hidden;
         let base = self.stack.len();
         self.stack.resize(base + program.frame as usize, Value::Nil);

@@ -215,7 +215,7 @@ fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
             Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
         }
         (None, None) => error.suggest(format!(
-            "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
+            "define it first, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
         )),
     }
 }

@@ -203,7 +203,7 @@ impl Machine {
     /// # Errors
     /// Returns a halt if a limit is exceeded.
     #[inline]
-    pub fn operate_on(&mut self, operator: Operator, left: &Value, right: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn operate_on(&mut self, operator: Operator, left: &Value, right: &Value) -> Outcome<Option<Value>> {
         let (Value::Int(a), Value::Int(b)) = (left, right) else { return Ok(None) };
         let Some(answer) = operator.apply(*a, *b) else { return Ok(None) };
         self.charge(1)?;

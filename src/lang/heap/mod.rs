@@ -47,12 +47,12 @@ pub struct Handle {
 
 impl Handle {
     /// The serial number of the cell, unique within the session.
-    pub fn serial(&self) -> u64 {
+    pub(crate) fn serial(&self) -> u64 {
         self.serial
     }
 
     /// The user-visible name of its kind, with an article.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.kind {
             CellKind::Atom => "an atom",
             CellKind::Volatile => "a volatile",
@@ -65,7 +65,7 @@ impl Handle {
     }
 
     /// The kind of the cell.
-    pub fn cell_kind(&self) -> CellKind {
+    pub(crate) fn cell_kind(&self) -> CellKind {
         self.kind
     }
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// The interpreter for one branch of an evaluation.
 pub struct Machine {
     /// The state shared by all branches of an evaluation. This machine holds it while it is its turn to run.
-    pub core: Box<Core>,
+    pub(crate) core: Box<Core>,
     pub(crate) stack: Vec<Value>,
     /// The number of active calls.
     pub(crate) depth: u32,
@@ -59,7 +59,7 @@ pub struct Machine {
 
 impl Machine {
     /// Creates the machine for the main branch, on a thread with `stack_size` bytes of stack available.
-    pub fn new(core: Box<Core>, stack_size: usize) -> Machine {
+    pub(crate) fn new(core: Box<Core>, stack_size: usize) -> Machine {
         Machine {
             core,
             stack: Vec::new(),
@@ -79,7 +79,7 @@ impl Machine {
     }
 
     /// Returns the core at the end of the evaluation. Drops the branch's stack first.
-    pub fn into_core(self) -> Box<Core> {
+    pub(crate) fn into_core(self) -> Box<Core> {
         let Machine { core, stack, .. } = self;
         drop(stack);
         core

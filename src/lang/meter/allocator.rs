@@ -18,8 +18,8 @@ thread_local! {
 ///
 /// ```
 /// #[global_allocator]
-/// static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> =
-///     lispbox::lang::meter::Metered::new(std::alloc::System);
+/// static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> =
+///     lispbox::lang::Metered::new(std::alloc::System);
 /// ```
 pub struct Metered<A> {
     inner: A,

@@ -222,7 +222,8 @@ pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span
     use FormKind::{Keyword, List, Map, Set, Str, Symbol, Vector};
     let shown = |form: &Form| excerpt(text_of(source, form.span));
     if !matches!(metadata.kind, Symbol(_) | Keyword(_) | Str(_) | Map(_) | Vector(_)) {
-        let message = format!("`{}` is not metadata: expected a symbol, keyword, string or map", shown(&metadata));
+        let message =
+            format!("`{}` is not metadata: expected a symbol, keyword, string, vector or map", shown(&metadata));
         return Err(ReadError::new("InvalidMetadata", metadata.span, message).suggest(POWERS));
     }
     if !matches!(form.kind, Symbol(_) | List(_) | Vector(_) | Map(_) | Set(_)) {

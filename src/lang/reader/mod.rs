@@ -82,7 +82,7 @@ impl std::error::Error for ReadError {}
 /// Reads the top-level forms of a program.
 ///
 /// ```
-/// use lispbox::lang::reader::read;
+/// use lispbox::lang::internal::reader::read;
 /// assert_eq!(read("(+ 1 2) ; three").map(|forms| forms.len()), Ok(1));
 /// assert_eq!(read("(+ 1 2").map_err(|error| error.code), Err("UnbalancedBrackets"));
 /// ```

@@ -97,8 +97,6 @@ pub struct Program {
     pub body: Node,
     /// The number of slots in its frame.
     pub frame: u32,
-    /// Nesting depth of its nodes.
-    pub nesting: u32,
 }
 
 impl<'a> Resolver<'a> {
@@ -116,7 +114,7 @@ impl<'a> Resolver<'a> {
         let body = self.form(form, Tail::No)?;
         let body = self.marked(body);
         let frame = self.frames.leave_function();
-        Ok(Program { body, frame: frame.slots, nesting: frame.nesting })
+        Ok(Program { body, frame: frame.slots })
     }
 
     /// Resolves expanded `(fn* …)` forms whose captured names have the given order. Used to deserialize functions.

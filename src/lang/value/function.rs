@@ -14,11 +14,11 @@ use std::sync::{Arc, OnceLock};
 /// ever holds itself, so there are no reference cycles.
 pub struct Closure {
     /// The group, which holds the code of all its functions.
-    pub group: Arc<Group>,
+    pub(crate) group: Arc<Group>,
     /// Index of the code of this function in the group.
-    pub index: u32,
+    pub(crate) index: u32,
     /// The values that the group captured.
-    pub captures: Arc<Captures>,
+    pub(crate) captures: Arc<Captures>,
 }
 
 /// The values that a group of functions captured.
@@ -46,19 +46,19 @@ impl Drop for Captures {
 /// A builtin with its first arguments bound.
 pub struct Bound {
     /// The builtin.
-    pub builtin: &'static Builtin,
+    pub(crate) builtin: &'static Builtin,
     /// The bound arguments.
-    pub arguments: Vec<Value>,
+    pub(crate) arguments: Vec<Value>,
 }
 
 impl Bound {
     /// Returns the kind of function that this is.
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         self.builtin.role
     }
 
     /// Returns the name if this is the placeholder value of a declared name that has not been defined yet.
-    pub fn unbound_name(&self) -> Option<&str> {
+    pub(crate) fn unbound_name(&self) -> Option<&str> {
         match (self.role(), self.arguments.first()) {
             (Role::Unbound, Some(Value::Symbol(name))) => Some(name.as_str()),
             _ => None,
@@ -66,7 +66,7 @@ impl Bound {
     }
 
     /// Returns the name of a multimethod; `None` for any other function.
-    pub fn multimethod_name(&self) -> Option<&Value> {
+    pub(crate) fn multimethod_name(&self) -> Option<&Value> {
         if self.role() == Role::Multimethod { self.arguments.get(1) } else { None }
     }
 }
@@ -80,21 +80,21 @@ impl Drop for Bound {
 /// A downstream tool as a function.
 pub struct ToolFunction {
     /// The tool as its server describes it.
-    pub tool: Arc<Tool>,
+    pub(crate) tool: Arc<Tool>,
     /// The name of the server. Calls and their records share it.
-    pub server: Arc<str>,
+    pub(crate) server: Arc<str>,
     /// The name of the tool, shared in the same way.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// The names of its parameters in the order of [`Tool::parameters`], each with a flag that is true if it is
     /// required.
-    pub parameters: Box<[(String, bool)]>,
+    pub(crate) parameters: Box<[(String, bool)]>,
     /// `Some` for a function known by name only: caches the resolved function once its server has been queried.
     asked: Option<OnceLock<Arc<ToolFunction>>>,
 }
 
 impl ToolFunction {
     /// Creates the function of a tool.
-    pub fn new(tool: Arc<Tool>) -> ToolFunction {
+    pub(crate) fn new(tool: Arc<Tool>) -> ToolFunction {
         let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
         let parameters = tool.parameters().into_iter().map(own).collect();
         let (server, name) = (tool.server.as_str().into(), tool.name.as_str().into());
@@ -102,7 +102,7 @@ impl ToolFunction {
     }
 
     /// Creates the function of a tool known by name only. Its server is queried on the first call.
-    pub fn by_name(server: &str, name: &str) -> ToolFunction {
+    pub(crate) fn by_name(server: &str, name: &str) -> ToolFunction {
         let tool = Tool { server: server.to_string(), name: name.to_string(), ..Tool::default() };
         ToolFunction { asked: Some(OnceLock::new()), ..ToolFunction::new(Arc::new(tool)) }
     }
@@ -113,7 +113,7 @@ impl ToolFunction {
     }
 
     /// Returns the qualified name, `server/tool`.
-    pub fn qualified_name(&self) -> String {
+    pub(crate) fn qualified_name(&self) -> String {
         format!("{}/{}", self.server, self.name)
     }
 }

@@ -67,12 +67,12 @@ impl List {
     }
 
     /// Creates a list of `head` followed by the sequence `tail`, with metadata.
-    pub fn annotated_cons(head: Value, tail: Value, metadata: Option<Arc<Map>>) -> List {
+    pub(crate) fn annotated_cons(head: Value, tail: Value, metadata: Option<Arc<Map>>) -> List {
         List::Cons(Cons { head, tail, metadata })
     }
 
     /// Creates the list of the items from index `at` on; empty if `at` is past the end.
-    pub fn from_place(items: Arc<Items>, at: usize) -> List {
+    pub(crate) fn from_place(items: Arc<Items>, at: usize) -> List {
         let start = at.min(items.0.items.len());
         List::Items { items, start }
     }
@@ -89,7 +89,7 @@ impl List {
     ///
     /// # Errors
     /// Returns the list if it cannot be unwrapped.
-    pub fn into_own(list: Arc<List>) -> Result<(Items, usize), Arc<List>> {
+    pub(crate) fn into_own(list: Arc<List>) -> Result<(Items, usize), Arc<List>> {
         let is_own = |items: &Arc<Items>| Arc::strong_count(items) == 1;
         if !matches!(&*list, List::Items { items, .. } if is_own(items)) {
             return Err(list);
@@ -104,12 +104,12 @@ impl List {
     }
 
     /// Creates a list of these items, with metadata.
-    pub fn with_metadata(items: Vec<Value>, metadata: Option<Arc<Map>>) -> List {
+    pub(crate) fn with_metadata(items: Vec<Value>, metadata: Option<Arc<Map>>) -> List {
         List::Items { items: Arc::new(Items(Contents { items, metadata })), start: 0 }
     }
 
     /// Returns the metadata.
-    pub fn metadata(&self) -> Option<&Arc<Map>> {
+    pub(crate) fn metadata(&self) -> Option<&Arc<Map>> {
         match self {
             List::Items { items, start: 0 } => items.0.metadata.as_ref(),
             List::Cons(cons) => cons.metadata.as_ref(),
@@ -127,12 +127,12 @@ impl List {
     }
 
     /// True for an endless range.
-    pub fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         matches!(self, List::Range { count, .. } if *count == List::ENDLESS)
     }
 
     /// True for an endless range, or one of more than [`List::LONG`] items.
-    pub fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         matches!(self, List::Range { count, .. } if *count > List::LONG)
     }
 }

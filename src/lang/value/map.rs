@@ -61,6 +61,7 @@ impl Default for Map {
 
 impl Map {
     /// Creates a map from the keys of `shape` and one value for each key.
+    #[doc(hidden)]
     pub fn with_shape(shape: Arc<Shape>, values: impl Into<Values>) -> Map {
         let values = values.into();
         debug_assert_eq!(shape.keys().len(), values.len());
@@ -68,7 +69,7 @@ impl Map {
     }
 
     /// Marks this map as a record decoded from JSON.
-    pub fn into_record(mut self) -> Map {
+    pub(crate) fn into_record(mut self) -> Map {
         match &mut self.0 {
             Entries::Small { shape, .. } if shape.is_record() => {}
             Entries::Small { shape, .. } => *shape = shape.to_record(),
@@ -79,7 +80,7 @@ impl Map {
 
     /// True for a record decoded from JSON.
     #[inline]
-    pub fn is_record(&self) -> bool {
+    pub(crate) fn is_record(&self) -> bool {
         match &self.0 {
             Entries::Small { shape, .. } => shape.is_record(),
             Entries::Large { record, .. } => record.is_some(),
@@ -110,7 +111,7 @@ impl Map {
     ///
     /// ```
     /// use lispbox::lang::Value;
-    /// use lispbox::lang::value::map::Map;
+    /// use lispbox::lang::value::Map;
     ///
     /// let mut mail = Map::default();
     /// mail.insert(Value::keyword("size"), Value::Int(512));
@@ -136,6 +137,7 @@ impl Map {
 
     /// Returns the value of `key`, spelled exactly, in a small map. `place` is a monomorphic inline cache: the index of
     /// the key in the last small map, tried first and updated on a miss.
+    #[doc(hidden)]
     #[inline]
     pub fn get_near(&self, key: &Value, place: &mut usize) -> Option<&Value> {
         let Entries::Small { shape, values } = &self.0 else { return None };
@@ -147,7 +149,7 @@ impl Map {
 
     /// Returns the entry of `key`, in any of its spellings for a record, with the key as the map stores it.
     #[inline]
-    pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
+    pub(crate) fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
         let exact = self.get_exact(key);
         if exact.is_some() || !self.is_record() {
             return exact;
@@ -157,7 +159,7 @@ impl Map {
 
     /// Returns the entry whose key equals `key` exactly.
     #[inline]
-    pub fn get_exact(&self, key: &Value) -> Option<(&Value, &Value)> {
+    pub(crate) fn get_exact(&self, key: &Value) -> Option<(&Value, &Value)> {
         match &self.0 {
             Entries::Small { shape, values } => {
                 shape.position(key).and_then(|at| Some((shape.keys().get(at)?, values.get(at)?)))
@@ -172,7 +174,7 @@ impl Map {
     }
 
     /// Returns the shape and the values of a small map, or `None` for a large one.
-    pub fn as_shaped(&self) -> Option<(&Arc<Shape>, &[Value])> {
+    pub(crate) fn as_shaped(&self) -> Option<(&Arc<Shape>, &[Value])> {
         match &self.0 {
             Entries::Small { shape, values } => Some((shape, values)),
             Entries::Large { .. } => None,
@@ -180,7 +182,7 @@ impl Map {
     }
 
     /// Returns the upper bound (exclusive) of the positions that [`Map::entry`] accepts.
-    pub fn positions(&self) -> usize {
+    pub(crate) fn positions(&self) -> usize {
         match &self.0 {
             Entries::Small { values, .. } => values.len(),
             Entries::Large { table, .. } => table.positions(),
@@ -189,7 +191,7 @@ impl Map {
 
     /// Returns the entry at a position, or `None` for the gap that a removed entry left.
     #[inline]
-    pub fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
+    pub(crate) fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
         match &self.0 {
             Entries::Small { shape, values } => Some((shape.keys().get(position)?, values.get(position)?)),
             Entries::Large { table, .. } => table.entry(position),
@@ -280,12 +282,12 @@ impl Map {
     }
 
     /// Creates an empty sorted map. A comparator of nil selects `compare`.
-    pub fn sorted(comparator: Value) -> Map {
+    pub(crate) fn sorted(comparator: Value) -> Map {
         Map(Entries::Large { table: Box::new(Large::sorted(comparator)), record: None })
     }
 
     /// Returns the keys in sort order, or `None` for an unsorted map.
-    pub fn order(&self) -> Option<&SortOrder> {
+    pub(crate) fn order(&self) -> Option<&SortOrder> {
         match &self.0 {
             Entries::Small { .. } => None,
             Entries::Large { table, .. } => table.order(),
@@ -293,13 +295,13 @@ impl Map {
     }
 
     /// Inserts a key that the map does not contain. In a sorted map it goes to index `place` of the order.
-    pub fn insert_at(&mut self, place: usize, key: Value, value: Value) {
+    pub(crate) fn insert_at(&mut self, place: usize, key: Value, value: Value) {
         self.note_key(&key);
         self.enlarge(|table| table.insert_at(place, key, value));
     }
 
     /// Appends a key that the map does not contain. The caller guarantees that it sorts last in a sorted map.
-    pub fn append(&mut self, key: Value, value: Value) {
+    pub(crate) fn append(&mut self, key: Value, value: Value) {
         match self.order() {
             Some(_) => self.insert_at(usize::MAX, key, value),
             None => self.insert(key, value),
@@ -307,7 +309,7 @@ impl Map {
     }
 
     /// Returns the metadata, including the `KIND` entry of a record or an object.
-    pub fn metadata(&self) -> Option<&Arc<Map>> {
+    pub(crate) fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Entries::Small { shape, .. } => shape.metadata(),
             Entries::Large { table, .. } => table.metadata.as_ref(),
@@ -315,7 +317,7 @@ impl Map {
     }
 
     /// Replaces the metadata.
-    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+    pub(crate) fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
         match &mut self.0 {
             Entries::Small { shape, .. } if metadata.is_some() || shape.metadata().is_some() => {
                 *shape = shape.annotated(metadata);
@@ -327,23 +329,23 @@ impl Map {
 
     /// Returns the type description of a record of `defrecord` or an object of `reify`, or `None` for other maps.
     #[inline]
-    pub fn kind(&self) -> Option<&Arc<Map>> {
+    pub(crate) fn kind(&self) -> Option<&Arc<Map>> {
         kind_in(self.metadata()?)
     }
 
     /// Returns the type name of a record or an object.
-    pub fn type_name(&self) -> Option<&Value> {
+    pub(crate) fn type_name(&self) -> Option<&Value> {
         self.kind()?.get(&Value::keyword("type"))
     }
 
     /// Returns the field names of a record's type.
-    pub fn fields(&self) -> Option<&Value> {
+    pub(crate) fn fields(&self) -> Option<&Value> {
         self.kind()?.get(&Value::keyword("fields"))
     }
 
     /// True if both are plain maps, or records of one type.
     #[inline]
-    pub fn is_alike(&self, other: &Map) -> bool {
+    pub(crate) fn is_alike(&self, other: &Map) -> bool {
         match (self.metadata(), other.metadata()) {
             (None, None) => true,
             _ => match (self.kind(), other.kind()) {
@@ -356,7 +358,7 @@ impl Map {
 
     /// Finds the entry of a record by another spelling of `key`, which the record does not contain exactly.
     #[cold]
-    pub fn get_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
+    pub(crate) fn get_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
         if let Some(found) = other_kind(key).and_then(|key| self.get_exact(&key)) {
             return Some(found);
@@ -382,7 +384,7 @@ impl Map {
     /// # Errors
     /// Returns the error of `pay`.
     #[cold]
-    pub fn prepare_spellings<E>(&self, key: &Value, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn prepare_spellings<E>(&self, key: &Value, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
         let Some(text) = spelled(key) else { return Ok(()) };
         match &self.0 {
             Entries::Small { shape, .. } => {

@@ -231,7 +231,7 @@ impl Value {
     }
 
     /// Returns the items of a list or vector that stores them contiguously, or `None` for other values.
-    pub fn as_block(&self) -> Option<&[Value]> {
+    pub(crate) fn as_block(&self) -> Option<&[Value]> {
         match self {
             Value::List(list) => list.as_slice(),
             Value::Vector(vector) => vector.as_slice(),
@@ -262,7 +262,7 @@ impl Value {
     }
 
     /// True for values that hold no other values directly. The content of a cell is in the heap, so cells are scalars.
-    pub fn is_scalar(&self) -> bool {
+    pub(crate) fn is_scalar(&self) -> bool {
         matches!(self, Value::Cell(_) | Value::Regex(_)) || self.node().is_none()
     }
 

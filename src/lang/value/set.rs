@@ -44,7 +44,7 @@ impl Set {
     }
 
     /// Returns the member that equals `value`.
-    pub fn get(&self, value: &Value) -> Option<&Value> {
+    pub(crate) fn get(&self, value: &Value) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => {
                 super::equal::owe_for_scan(value, members.len());
@@ -55,7 +55,7 @@ impl Set {
     }
 
     /// Returns the upper bound (exclusive) of the positions that [`Set::member`] accepts.
-    pub fn positions(&self) -> usize {
+    pub(crate) fn positions(&self) -> usize {
         match &self.0 {
             Repr::Small(members) => members.len(),
             Repr::Large(large) => large.positions(),
@@ -63,7 +63,7 @@ impl Set {
     }
 
     /// Returns the member at a position, or `None` for the gap that a removed member left.
-    pub fn member(&self, position: usize) -> Option<&Value> {
+    pub(crate) fn member(&self, position: usize) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => members.get(position),
             Repr::Large(large) => large.entry(position).map(|(member, ())| member),
@@ -103,12 +103,12 @@ impl Set {
     }
 
     /// Creates an empty sorted set. A comparator of nil selects `compare`.
-    pub fn sorted(comparator: Value) -> Set {
+    pub(crate) fn sorted(comparator: Value) -> Set {
         Set(Repr::Large(Box::new(Large::sorted(comparator))))
     }
 
     /// Returns the members in sort order, or `None` for an unsorted set.
-    pub fn order(&self) -> Option<&SortOrder> {
+    pub(crate) fn order(&self) -> Option<&SortOrder> {
         match &self.0 {
             Repr::Small(_) => None,
             Repr::Large(large) => large.order(),
@@ -116,12 +116,12 @@ impl Set {
     }
 
     /// Inserts a value that is not a member. In a sorted set it goes to index `place` of the order.
-    pub fn insert_at(&mut self, place: usize, value: Value) {
+    pub(crate) fn insert_at(&mut self, place: usize, value: Value) {
         self.enlarge(|large| large.insert_at(place, value, ()));
     }
 
     /// Appends a value that is not a member. The caller guarantees that it sorts last in a sorted set.
-    pub fn append(&mut self, value: Value) {
+    pub(crate) fn append(&mut self, value: Value) {
         match self.order() {
             Some(_) => self.insert_at(usize::MAX, value),
             None => {
@@ -131,7 +131,7 @@ impl Set {
     }
 
     /// Returns the metadata.
-    pub fn metadata(&self) -> Option<&Arc<Map>> {
+    pub(crate) fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Repr::Small(_) => None,
             Repr::Large(large) => large.metadata.as_ref(),
@@ -139,7 +139,7 @@ impl Set {
     }
 
     /// Replaces the metadata.
-    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+    pub(crate) fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
         if metadata.is_some() || self.metadata().is_some() {
             self.enlarge(|large| large.metadata = metadata);
         }

@@ -67,7 +67,7 @@ impl Vector {
 
     /// Appends the items of `vector` to a block. Moves them if they are a plain block without other owners, otherwise
     /// clones them.
-    pub fn append_to(vector: Arc<Vector>, block: &mut Vec<Value>) {
+    pub(crate) fn append_to(vector: Arc<Vector>, block: &mut Vec<Value>) {
         match Arc::try_unwrap(vector) {
             Ok(mut own) => match &mut own.0 {
                 Repr::Flat(items) => block.append(items),
@@ -96,7 +96,7 @@ impl Vector {
 
     /// Returns a copy for modification. A large vector is copied as a persistent tree, which shares structure on
     /// further copies; a pair becomes a plain block.
-    pub fn changeable(&self) -> Vector {
+    pub(crate) fn changeable(&self) -> Vector {
         match &self.0 {
             Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(Tree::of(items)))),
             Repr::Pair(items) => Vector(Repr::Flat(items.to_vec())),
@@ -105,7 +105,7 @@ impl Vector {
     }
 
     /// Returns the number of items that [`Vector::changeable`] copies.
-    pub fn change_cost(&self) -> u64 {
+    pub(crate) fn change_cost(&self) -> u64 {
         match &self.0 {
             Repr::Flat(items) => items.len() as u64,
             Repr::Pair(_) => 2,
@@ -114,12 +114,12 @@ impl Vector {
     }
 
     /// Creates a pair.
-    pub fn pair(key: Value, value: Value) -> Vector {
+    pub(crate) fn pair(key: Value, value: Value) -> Vector {
         Vector(Repr::Pair(Box::new([key, value])))
     }
 
     /// Returns the second item of a pair, or `None` for other vectors.
-    pub fn second_of_pair(&self) -> Option<&Value> {
+    pub(crate) fn second_of_pair(&self) -> Option<&Value> {
         match &self.0 {
             Repr::Pair(items) => Some(&items[1]),
             Repr::Flat(_) | Repr::Tree(_) => None,
@@ -145,7 +145,7 @@ impl Vector {
     }
 
     /// Removes and returns the last item.
-    pub fn pop(&mut self) -> Option<Value> {
+    pub(crate) fn pop(&mut self) -> Option<Value> {
         self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items.pop(),
@@ -155,7 +155,7 @@ impl Vector {
     }
 
     /// Replaces the item at an index, which must exist.
-    pub fn set(&mut self, index: usize, item: Value) {
+    pub(crate) fn set(&mut self, index: usize, item: Value) {
         self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items[index] = item,
@@ -175,7 +175,7 @@ impl Tree {
 
 impl Vector {
     /// Returns the metadata.
-    pub fn metadata(&self) -> Option<&Arc<Map>> {
+    pub(crate) fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Repr::Flat(_) | Repr::Pair(_) => None,
             Repr::Tree(tree) => tree.metadata.as_ref(),
@@ -183,7 +183,7 @@ impl Vector {
     }
 
     /// Replaces the metadata. Converts a block or a pair to a tree if there is any.
-    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+    pub(crate) fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
         if metadata.is_some() {
             self.flatten();
         }

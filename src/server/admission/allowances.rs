@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use serde_json::{Map, Value};
 
 use crate::lang::Limits;
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 use crate::server::fields::kind;
 
 /// The allowance of one principal. A field that is not set leaves the general limit.

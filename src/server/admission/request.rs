@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::lang::Limits;
-use crate::lang::error::suggest::closest;
-use crate::lang::reply::{Failure, Reply, Status};
+use crate::lang::internal::closest;
+use crate::lang::{Failure, Reply, Status};
 use crate::server::fields::kind;
 use crate::server::text::cut;
 

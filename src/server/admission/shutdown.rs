@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::meter::time;
-use crate::lang::reply::{Reply, Status};
+use crate::lang::internal::time;
+use crate::lang::{Reply, Status};
 
 use super::request::Refused;
 

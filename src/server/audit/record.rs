@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::lang::reply::Reply;
+use crate::lang::Reply;
 use crate::server::identity::Identity;
 
 /// The event that a record describes.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
 use crate::server::policy::ToolPattern;
 use crate::server::text::{is_unreadable, one_line};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 use crate::lang::{Tool, ToolHints};
 use crate::server::fields::{Wrong, known_keys, wrong};
 

@@ -119,10 +119,10 @@ mod tests {
             (serde_json::json!({"command": "no-such-command"}), Some("is not on PATH")),
             (serde_json::json!({"command": "sh", "env": {"PATH": folder}}), Some("is not on PATH")),
             (serde_json::json!({"command": "/no/such/command"}), Some("does not exist")),
-            (serde_json::json!({"command": plain}), Some("may not be run")),
-            (serde_json::json!({"command": folder}), Some("may not be run")),
-            (serde_json::json!({"command": "sh", "cwd": "/no/such/folder"}), Some("is no folder")),
-            (serde_json::json!({"command": "sh", "cwd": plain}), Some("is no folder")),
+            (serde_json::json!({"command": plain}), Some("is not executable")),
+            (serde_json::json!({"command": folder}), Some("is not executable")),
+            (serde_json::json!({"command": "sh", "cwd": "/no/such/folder"}), Some("is not a folder")),
+            (serde_json::json!({"command": "sh", "cwd": plain}), Some("is not a folder")),
             (serde_json::json!({"url": "https://example.org/a"}), None),
         ];
         for (tool, expected) in cases {

@@ -42,7 +42,7 @@ impl ClientHandler for Client {
         _params: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(refused("nobody can be asked here: the call comes from a program"))
+        Err(refused("no one can be asked here: the call comes from a program"))
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -15,7 +15,8 @@ use rmcp::service::{Peer, RunningService, ServiceError};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints, foreign_text};
+use crate::lang::internal::foreign_text;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
@@ -223,7 +224,7 @@ impl Connection {
             }
             cursor = page.next_cursor;
         }
-        tracing::warn!(server = self.name, "the list of tools has no end");
+        tracing::warn!(server = self.name, "the list of tools does not end");
         Ok(tools.without_twins(&self.name))
     }
 
@@ -294,7 +295,7 @@ impl Connection {
                 (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&self.secrets.redact(&error.message), 2000)))
             }
             ServiceError::UnexpectedResponse => {
-                (ToolErrorKind::Failed, format!("the reply of `{what}` is not what MCP asks for"))
+                (ToolErrorKind::Failed, format!("the reply of `{what}` is not valid MCP"))
             }
             ServiceError::TransportSend(error) if http::is_too_large(error.error.as_ref()) => {
                 (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large"))
@@ -339,7 +340,7 @@ impl Connection {
             None => None,
         };
         let words = match words {
-            None if self.ends_silently => "; or its reply is larger than may be taken in".to_owned(),
+            None if self.ends_silently => "; or its reply is larger than the maximum".to_owned(),
             words => words.map(|words| format!("; {words}")).unwrap_or_default(),
         };
         ToolError::unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
@@ -380,7 +381,7 @@ impl List {
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {
             let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
-                self.leave_out(server, "a tool is left out: its name has a secret in it".to_owned());
+                self.leave_out(server, "a tool is left out: its name contains a secret".to_owned());
                 continue;
             };
             if !(1..=LONGEST_NAME).contains(&tool.name.len()) {

@@ -45,7 +45,7 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
     headers: &BTreeMap<String, String>,
 ) -> Result<Headers, String> {
     let header = |(name, value): (&String, &String)| {
-        let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no name of a header"))?;
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is not a valid header name"))?;
         let mut value = HeaderValue::try_from(value.as_str())
             .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
         value.set_sensitive(true);

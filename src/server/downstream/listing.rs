@@ -3,7 +3,7 @@
 use rmcp::model::{ListToolsResult, ServerResult, Tool};
 use serde_json::{Value, json};
 
-use crate::lang::foreign_text;
+use crate::lang::internal::foreign_text;
 use crate::server::text::cut;
 
 /// Fields that are not used here.

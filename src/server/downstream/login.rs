@@ -99,7 +99,7 @@ impl Login {
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
         let words = |problem: AuthError| cut(&self.secrets.redact(&problem.to_string()), 300);
         if self.file.is_none() {
-            return Err("there is no folder to keep it in: neither `XDG_CONFIG_HOME` nor `HOME` is set".into());
+            return Err("there is no folder to store it in: neither `XDG_CONFIG_HOME` nor `HOME` is set".into());
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|problem| problem.to_string())?;
         let origin = format!("http://{}", listener.local_addr().map_err(|problem| problem.to_string())?);
@@ -111,7 +111,7 @@ impl Login {
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, problem)| words(problem))?;
         show(session.get_authorization_url());
         let came = tokio::time::timeout(PATIENCE, redirected(listener)).await;
-        let came = came.map_err(|_| format!("nobody logged in within {} s", PATIENCE.as_secs()))?;
+        let came = came.map_err(|_| format!("timed out after {} s waiting for the login", PATIENCE.as_secs()))?;
         let address = format!("{origin}{came}");
         if let Some(reason) = refusal(&address) {
             return Err(format!("the login was refused: {}", cut(&self.secrets.redact(&reason), 300)));

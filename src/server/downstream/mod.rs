@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};

@@ -105,7 +105,7 @@ impl<'s> Patterns<'s> {
         if self.sizes.contains_key(pattern) {
             return Ok(());
         }
-        let large = || Unchecked::beyond("has more or larger patterns than are compiled");
+        let large = || Unchecked::beyond("has more or larger patterns than are supported");
         if self.sizes.len() == MOST || pattern.len() > LONGEST {
             return Err(large());
         }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use indexmap::IndexMap;
 
-use crate::lang::{Tool, foreign_text};
+use crate::lang::Tool;
+use crate::lang::internal::foreign_text;
 
 use super::expansion::Unchecked;
 use super::trial::Schema;

@@ -73,7 +73,7 @@ impl Shelf {
             return None;
         }
         if let Err(problem) = make_private(file) {
-            tracing::warn!(%problem, server, "the list of tools on disk is not used: others may change it");
+            tracing::warn!(%problem, server, "the list of tools on disk is not used: other users may change it");
             return None;
         }
         let mut text = Vec::new();
@@ -114,7 +114,7 @@ impl Shelf {
             .collect();
         let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
         if let Err(problem) = outcome {
-            tracing::debug!(%problem, "the list of tools was not kept");
+            tracing::debug!(%problem, "the list of tools was not stored");
         }
     }
 }

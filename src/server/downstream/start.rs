@@ -95,7 +95,7 @@ impl Start {
                     refused => refused,
                 }
             }
-            Endpoint::Local(_) | Endpoint::Functions(_) => Err(Refusal::Other("it is no server".to_owned())),
+            Endpoint::Local(_) | Endpoint::Functions(_) => Err(Refusal::Other("it is not a server".to_owned())),
         }
     }
 
@@ -186,7 +186,7 @@ fn refusal(problem: &ClientInitializeError, secrets: &Secrets) -> Refusal {
             Refusal::Other("it closed the connection before it answered".into())
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            Refusal::Other("it speaks no version of MCP that is known here".into())
+            Refusal::Other("it supports no known version of MCP".into())
         }
         ClientInitializeError::TransportError { error, .. } if http::is_closed(error.error.as_ref()) => {
             Refusal::Other("it closed the connection before it answered".into())

@@ -62,7 +62,7 @@ impl Schema {
 }
 
 fn beyond() -> Unchecked {
-    Unchecked::Beyond("takes more work to check with than is done for one call".to_owned())
+    Unchecked::Beyond("takes more work to check than is allowed for one call".to_owned())
 }
 
 impl fmt::Debug for Schema {
@@ -119,7 +119,7 @@ impl<'s> Trial<'s> {
     ) -> Result<bool, Unchecked> {
         let estimate = self.schema.graph.estimate(instance)?;
         if estimate.collect > COLLECTING {
-            return Err(Unchecked::Beyond("has more errors than are looked at".to_owned()));
+            return Err(Unchecked::Beyond("has more errors than are examined".to_owned()));
         }
         self.spend(estimate.collect)?;
         Ok(self.schema.validator.iter_errors(instance).any(is_such))

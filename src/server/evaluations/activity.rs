@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::lang::foreign_text;
+use crate::lang::internal::foreign_text;
 
 /// The current activity of an evaluation.
 #[derive(Default)]

@@ -293,7 +293,7 @@ impl Host for EvaluationHost {
             let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
             if let Err(problem) = audited.end(Outcome { reply: &reply, rule, ms }) {
                 let unwritten =
-                    format!("the outcome is not written down, and no further call is made until it is: {problem}");
+                    format!("the outcome is not recorded, and no further call is made until it is: {problem}");
                 note = Some(note.map_or(unwritten.clone(), |note| format!("{unwritten}; {note}")));
             }
         }

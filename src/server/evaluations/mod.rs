@@ -12,8 +12,9 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::lang::reply::{Reply, Status};
-use crate::lang::{Environment, Host, Limits, Request, Sandbox, foreign_text};
+use crate::lang::internal::foreign_text;
+use crate::lang::{Environment, Host, Limits, Request, Sandbox};
+use crate::lang::{Reply, Status};
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{Gate, RunPermit};
@@ -332,7 +333,8 @@ impl Evaluations {
             (Some(symbol), None) if !request_names_it => {
                 let symbol = foreign_text::symbol(symbol);
                 let hint = format!(
-                    "A call without `session` begins with an empty one: give back the `session` of the reply that defined `{symbol}`"
+                    "A call without `session` starts with an empty one: pass the `session` of the reply that defined \
+                     `{symbol}`"
                 );
                 suggest(&mut reply, hint);
             }
@@ -429,7 +431,7 @@ impl Evaluations {
         tokio::select! {
             // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.
             biased;
-            () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was withdrawn before it began")),
+            () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was cancelled before it started")),
             () = self.shutdown.cancelling().cancelled() => Err(self.shutdown.too_late()),
             turn = turn => Ok(turn),
         }
@@ -462,8 +464,11 @@ impl Evaluations {
             }
         };
         outcome.map_err(|problem| {
-            tracing::error!(evaluation = number, %problem, "an evaluation broke");
-            Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
+            tracing::error!(evaluation = number, %problem, "an evaluation panicked");
+            Refused::new(
+                "InternalError",
+                "the evaluation panicked; this is a bug in lispbox, not an error in the program",
+            )
         })
     }
 }
@@ -474,7 +479,7 @@ pub(in crate::server) fn unwritten(problem: String) -> Refused {
 }
 
 fn unknown_session() -> Refused {
-    Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed, or never was")
+    Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed or never existed")
 }
 
 /// Returns the undefined name because of which a program failed.

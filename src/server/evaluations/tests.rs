@@ -42,7 +42,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
                 approver: Arc::new(no_approver()),
             };
             let failure = evaluations.evaluate(request, caller).await.0.failure.expect("it was withdrawn");
-            assert_eq!(failure.message, "the call was withdrawn before it began");
+            assert_eq!(failure.message, "the call was cancelled before it started");
         }
     });
 }

@@ -196,7 +196,8 @@ impl Answers {
         self.has_begun.store(true, Ordering::Relaxed);
         let path = request.uri().path();
         let evicted = self.evicted.is_cancelled().then(|| {
-            let reason = "this connection was closed for another, since there are as many as this server takes (`serve --connections`)";
+            let reason = "this connection was closed for a newer one, since a limit is reached (`serve \
+                          --connections`, `--connections-each`)";
             RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason)
         });
         let refusal = self.refusal.as_ref().or(evicted.as_ref());

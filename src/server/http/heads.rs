@@ -28,7 +28,7 @@ fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String>
         return Err(format!("expected one `Host` header, got {}", others + 1));
     }
     let expected = "expected a name or an address with or without a port in `Host`";
-    let host = host.to_str().map_err(|_| format!("{expected}, got bytes that are no text"))?;
+    let host = host.to_str().map_err(|_| format!("{expected}, got bytes that are not text"))?;
     if host.is_empty() {
         return Err(format!("{expected}, got nothing"));
     }
@@ -36,7 +36,7 @@ fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String>
         host.parse().ok().filter(|_| !host.contains('@')).ok_or_else(|| format!("{expected}, got something else"))?;
     match uri.authority() {
         Some(target) if place(target, uri) != place(&authority, uri) => {
-            Err("expected in `Host` the host of the request target, got another".to_owned())
+            Err("expected the host of the request target in `Host`, got another one".to_owned())
         }
         _ => Ok(()),
     }

@@ -309,14 +309,14 @@ async fn message(
     let largest = said.unwrap_or(intake.largest);
     let unreadable = |status, id, message: &str| Box::new(failed(status, lines::UNREADABLE, id, message));
     let too_large = || {
-        let message = format!("a message may have {} bytes", intake.largest);
+        let message = format!("expected a message of at most {} bytes", intake.largest);
         unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message)
     };
     if largest > intake.largest {
         return Err(too_large());
     }
     let Ok(room) = tokio::time::timeout(intake.arrival, intake.room(principal, largest)).await else {
-        let reason = "too many messages are coming in";
+        let reason = "too many messages are arriving";
         return Err(Box::new(RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None)));
     };
     let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
@@ -328,7 +328,7 @@ async fn message(
             }
             None => return Err(too_large()),
         },
-        Err(_) => return Err(unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time")),
+        Err(_) => return Err(unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not arrive in time")),
     };
     let envelope = Envelope::of(&bytes);
     if let Some(problem) = lines::problem_of(&envelope) {

@@ -116,7 +116,8 @@ impl HttpOptions {
         let reachable = self.addresses().find(|address| !address.ip().is_loopback())?;
         (self.principals.is_empty() && !self.open).then(|| {
             format!(
-                "{reachable} can be reached from other machines, so it needs tokens: `--tokens FILE`, or LISPBOX_TOKEN; `--without-tokens` serves everybody who reaches it"
+                "{reachable} can be reached from other machines, so it needs tokens: `--tokens FILE`, or \
+                 LISPBOX_TOKEN; `--without-tokens` serves everyone who can reach it"
             )
         })
     }

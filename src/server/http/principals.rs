@@ -215,7 +215,8 @@ impl Principals {
         }
         if token.len() < SHORTEST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
-                "the token of `{name}` must have at least {SHORTEST} characters, printable ones of ASCII without blanks; `openssl rand -hex 24` makes one"
+                "the token of `{name}` must have at least {SHORTEST} characters, printable ASCII without spaces; \
+                 `openssl rand -hex 24` makes one"
             ));
         }
         let (principal, digest) = (name.into(), digest(token));
@@ -289,7 +290,7 @@ fn digest(text: &str) -> [u8; 32] {
 const SHAPE: &str = "expected a JSON object from names to tokens, such as `{\"ann\": \"${ANN_TOKEN}\"}`";
 
 /// The prefix of the error message about a duplicate name.
-const TWICE: &str = "a name comes twice";
+const TWICE: &str = "a name appears twice";
 
 /// The fields of a JSON object without duplicate names: if a name had two tokens, one would not be revoked with the
 /// other.
@@ -353,7 +354,7 @@ mod tests {
         assert!(wrong(r#"{"ann": ["secret-secret-secret"]}"#).ends_with("`ann` is an array of 1"));
         assert!(
             wrong(r#"{"ann": "secret-secret-secret", "ann": "secret-secret-other-secret"}"#)
-                .ends_with("a name comes twice; line 1")
+                .ends_with("a name appears twice; line 1")
         );
         assert!(wrong(r#"["secret-secret-secret"]"#).starts_with("expected a JSON object from names to tokens"));
         assert!(

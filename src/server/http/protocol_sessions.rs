@@ -144,7 +144,8 @@ impl Table {
             return Ok(Some(id));
         }
         let message = format!(
-            "{} sessions of protocols before 2026-07-28 are open, the most that this server takes; {own} of them are of `{principal}`, and no idle one can be closed for another",
+            "{} sessions of protocols before 2026-07-28 are open, the maximum for this server; {own} of them belong \
+             to `{principal}`, and none can be evicted",
             self.sessions.len()
         );
         let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };

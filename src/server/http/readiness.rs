@@ -88,7 +88,7 @@ impl Readiness {
         let asking = move || {
             let _inside = runtime.enter();
             let answer = catch_unwind(AssertUnwindSafe(|| check()));
-            let answer = answer.unwrap_or_else(|_| Some("asking the store broke".to_owned()));
+            let answer = answer.unwrap_or_else(|_| Some("the check of the store panicked".to_owned()));
             *shared.state() = State { latest: Some((now, answer)), since: None };
             shared.answered.notify_waiters();
         };
@@ -138,6 +138,6 @@ mod tests {
     #[tokio::test]
     async fn a_check_that_breaks_is_trouble() {
         let readiness = Readiness::new(|| panic!("on purpose"));
-        assert_eq!(readiness.trouble().await.as_deref(), Some("asking the store broke"));
+        assert_eq!(readiness.trouble().await.as_deref(), Some("the check of the store panicked"));
     }
 }

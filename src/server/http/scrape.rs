@@ -30,7 +30,10 @@ const BOUNDS: Bounds = Bounds { most: 32, each: None, arrival: Duration::from_se
 pub(super) fn route(evaluations: Arc<Evaluations>, hosts: Vec<String>) -> Router {
     let answer = move |headers: HeaderMap| async move {
         if !is_no_page(&headers, &hosts) {
-            return (StatusCode::FORBIDDEN, "metrics are not for web pages, nor for unknown names (`--host`)\n")
+            return (
+                StatusCode::FORBIDDEN,
+                "metrics are not served to web pages, nor under unknown host names (`--host`)\n",
+            )
                 .into_response();
         }
         let response: Response = ([(header::CONTENT_TYPE, CONTENT_TYPE)], evaluations.metrics().await).into_response();

@@ -94,7 +94,8 @@ impl Shares {
         let most = (self.connections / 2).max(1);
         if self.allowances.are_of_several() && own >= most {
             let message = format!(
-                "{own} requests of `{principal}` are open, event streams included, which is its share: half of the {} connections that this server takes (`serve --connections`)",
+                "{own} requests of `{principal}` are open, event streams included, which is its share: half of the {} \
+                 connections of this server (`serve --connections`)",
                 self.connections
             );
             return Err(RetryLater::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &message));
@@ -117,7 +118,9 @@ impl Shares {
             let Some(most) = most.filter(|(_, streams)| streams.len() > own + 1).map(|(name, _)| Arc::clone(name))
             else {
                 let message = format!(
-                    "{all} event streams are open, the most that this server takes beside other requests (nine tenths of `serve --connections`); {own} of them are of `{principal}`, which is its share"
+                    "{all} event streams are open, the maximum for this server (nine tenths of `serve \
+                     --connections`); {own} of them belong to `{principal}`, and no other principal has at least two \
+                     more"
                 );
                 let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
                 return Err(RetryLater::in_a_moment(status, &message));

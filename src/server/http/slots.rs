@@ -120,15 +120,15 @@ impl ConnectionSlots {
         let own = table.addresses.get(&address).copied().unwrap_or(0);
         if own >= each && !table.evict(|entry| entry.address == address) {
             let reason = format!(
-                "{address} has {own} connections with an open request, the most from one address (`serve --connections-each`)"
+                "{address} has {own} connections with an open request, the maximum for one address (`serve \
+                 --connections-each`)"
             );
             return Err(RetryLater::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &reason));
         }
         let all = table.open.len();
         if all >= self.most && !table.evict(|_| true) {
-            let reason = format!(
-                "{all} connections have an open request, the most that this server takes (`serve --connections`)"
-            );
+            let reason =
+                format!("{all} connections have an open request, the maximum for this server (`serve --connections`)");
             return Err(RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, &reason));
         }
         let (id, evicted) = (table.tick(), CancellationToken::new());
@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(later.status, StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(
             later.message,
-            "192.0.2.1 has 2 connections with an open request, the most from one address (`serve --connections-each`); try again in a moment"
+            "192.0.2.1 has 2 connections with an open request, the maximum for one address (`serve \
+             --connections-each`); try again in a moment"
         );
         drop(busy);
         assert!(slots.take(address(1), 2).is_ok());

@@ -68,10 +68,10 @@ impl Directory {
             let before = self.current();
             let reading = Arc::clone(&before);
             let read = tokio::task::spawn_blocking(move || reading.read_again()).await;
-            match read.unwrap_or_else(|_| Err("reading it broke".to_owned())) {
+            match read.unwrap_or_else(|_| Err("reading it panicked".to_owned())) {
                 Ok(again) => {
                     if problem.take().is_some() {
-                        tracing::info!("the tokens file is right again");
+                        tracing::info!("the tokens file is valid again");
                         report(false);
                     }
                     if let Some(again) = again {
@@ -82,7 +82,8 @@ impl Directory {
                 Err(why) => {
                     tracing::error!(
                         problem = why,
-                        "the tokens file has changed and cannot be used: the tokens from before hold on, and no change takes effect until the file is right"
+                        "the tokens file has changed and cannot be used: the previous tokens remain valid, and no \
+                         change takes effect until the file is valid"
                     );
                     report(true);
                     problem = Some(why);
@@ -120,11 +121,12 @@ pub(super) fn read_private(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     file.take(LARGEST + 1).read_to_string(&mut text).map_err(broken)?;
     if text.len() as u64 > LARGEST {
-        return Err(format!("a tokens file may have {LARGEST} bytes"));
+        return Err(format!("expected a tokens file of at most {LARGEST} bytes"));
     }
     if let Some(mode) = mode_for_others(&metadata, WRITE) {
         return Err(format!(
-            "others than its owner may write it (mode {mode:03o}), and so make themselves a principal; run `chmod 600 {}`",
+            "users other than its owner may write it (mode {mode:03o}) and so make themselves principals; run `chmod \
+             600 {}`",
             path.display()
         ));
     }
@@ -135,7 +137,8 @@ pub(super) fn read_private(path: &Path) -> Result<String, String> {
 pub(super) fn exposure(path: &Path, text: &str) -> Option<String> {
     let mode = mode_for_others(&path.metadata().ok()?, READ).filter(|_| has_tokens(text))?;
     Some(format!(
-        "others than its owner may read the tokens in {} (mode {mode:03o}); name variables of the environment in their place, or run `chmod 600 {}`",
+        "users other than its owner may read the tokens in {} (mode {mode:03o}); use environment variables instead, \
+         or run `chmod 600 {}`",
         path.display(),
         path.display()
     ))

@@ -47,7 +47,7 @@ impl Approver for NoApprover {
 
 /// Returns the approver for when there is neither a client nor a terminal.
 pub(in crate::server) fn no_approver() -> NoApprover {
-    NoApprover("nobody can be asked here".to_owned())
+    NoApprover("no one can be asked for approval here".to_owned())
 }
 
 /// The state of one evaluation: the calls allowed so far, and the approver to ask about further ones.
@@ -150,6 +150,6 @@ impl Consent {
             self.approver.ask(question, deadline.saturating_duration_since(Instant::now())).await
         };
         let answer = tokio::time::timeout_at(deadline.into(), answered).await;
-        answer.unwrap_or_else(|_| Answer::Unavailable("nobody answered in time".to_owned()))
+        answer.unwrap_or_else(|_| Answer::Unavailable("no one answered in time".to_owned()))
     }
 }

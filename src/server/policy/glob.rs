@@ -74,7 +74,7 @@ impl Class {
 pub(super) fn parse(text: &str) -> Result<Vec<Vec<Token>>, String> {
     let checked = GlobBuilder::new(text).backslash_escape(true).empty_alternates(true).build();
     checked.map_err(|problem| problem.kind().to_string())?;
-    let too_many = || format!("its braces stand for more than {ALTERNATIVES} names");
+    let too_many = || format!("its braces expand to more than {ALTERNATIVES} names");
     let mut alternatives = Parser(text.chars().peekable()).sequence(false).ok_or_else(too_many)?;
     alternatives.retain(|tokens| !tokens.is_empty());
     if alternatives.is_empty() { Err("it is empty".to_owned()) } else { Ok(alternatives) }

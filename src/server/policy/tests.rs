@@ -191,12 +191,12 @@ fn a_person_sees_the_exact_call_and_decides() {
     );
     let (refused, _) = asked(&Policy::default(), Answer::No, arguments);
     assert!(matches!(&refused, Some(ToolReply::Denied(rule)) if rule.starts_with("a person was asked and said no")));
-    let unavailable = Answer::Unavailable("nobody answered in time".into());
+    let unavailable = Answer::Unavailable("no one answered in time".into());
     let (refused, _) = asked(&policy(json!({"ask": ["send"]})), unavailable, json!({}));
     let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
     assert_eq!(
         what,
-        "`policy.ask` of servers.yaml has `send`; nobody answered in time; an operator allows it by `policy: {allow: \
+        "`policy.ask` of servers.yaml has `send`; no one answered in time; an operator allows it by `policy: {allow: \
          [mail/send]}` in servers.yaml"
     );
 }
@@ -268,12 +268,13 @@ fn rules_that_fit_no_tool_are_found() {
     let unfit = unfit(&policy, Some((&timeouts, "servers.yaml")), &listed, &names);
     let said: Vec<String> = unfit.iter().map(ToString::to_string).collect();
     let expected = [
-        "`policy.deny` of servers.yaml has `mcp__financial_data__explod`, which fits no known tool; did you mean \
+        "`policy.deny` of servers.yaml has `mcp__financial_data__explod`, which matches no known tool; did you mean \
          `mcp__financial-data__explode`?",
-        "`policy.deny` of servers.yaml has `financial-data/xyzzy`, which fits no known tool",
-        "`policy.deny` of servers.yaml has `nothing`, which fits no known tool (the tools of gone are not known)",
-        "`policy.limits[0]` of servers.yaml has `financial-data/sned`, which fits no known tool",
-        "`tool_timeout_seconds` of servers.yaml has `get_mail`, which fits no known tool; did you mean `getEmail`? (the \
+        "`policy.deny` of servers.yaml has `financial-data/xyzzy`, which matches no known tool",
+        "`policy.deny` of servers.yaml has `nothing`, which matches no known tool (the tools of gone are not known)",
+        "`policy.limits[0]` of servers.yaml has `financial-data/sned`, which matches no known tool",
+        "`tool_timeout_seconds` of servers.yaml has `get_mail`, which matches no known tool; did you mean `getEmail`? \
+         (the \
          tools of gone are not known)",
     ];
     assert_eq!(said, expected);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 
 use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 
@@ -28,7 +28,7 @@ impl fmt::Display for UnfitRule {
                 self.rule
             );
         }
-        write!(formatter, "{}, which fits no known tool", self.rule)?;
+        write!(formatter, "{}, which matches no known tool", self.rule)?;
         if let Some(nearest) = &self.nearest {
             write!(formatter, "; did you mean `{nearest}`?")?;
         }

@@ -20,7 +20,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::lang::Limits;
-use crate::lang::error::suggest::closest;
+use crate::lang::internal::closest;
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
 use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
@@ -97,7 +97,8 @@ impl Front {
         }
         let parts = context.extensions.get::<http::request::Parts>();
         let principal = parts.and_then(|parts| parts.extensions.get::<Principal>());
-        let principal = principal.ok_or_else(|| Refused::new("InternalError", "nobody knows whose request this is"))?;
+        let principal =
+            principal.ok_or_else(|| Refused::new("InternalError", "the principal of this request is unknown"))?;
         Ok(principal.0.clone())
     }
 
@@ -115,7 +116,7 @@ impl Front {
         if own.as_ref().is_some_and(|own| own.caller() != name) {
             return Err(Refused::new(
                 "UnknownSession",
-                "this connection was begun with another token; begin one of your own",
+                "this connection was opened with another token; open a new one",
             ));
         }
         let approver = self.approver(stateless, context);
@@ -128,13 +129,13 @@ impl Front {
     /// over HTTP a client may have no stream on which a request would reach it.
     fn approver(&self, stateless: bool, context: &RequestContext<RoleServer>) -> Arc<dyn Approver> {
         let why = if self.over_http {
-            "over HTTP nobody can be asked"
+            "no one can be asked for approval over HTTP"
         } else if stateless {
             "in this revision of the protocol a client cannot be asked in the middle of a call"
         } else if let Some(client) = AskingClient::of(&context.peer) {
             return Arc::new(client);
         } else {
-            "this client cannot ask anybody (it has no elicitation)"
+            "this client cannot ask for approval (it does not support elicitation)"
         };
         Arc::new(NoApprover(why.to_owned()))
     }
@@ -254,7 +255,7 @@ fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData>
     match request.and_then(|request| request.cursor.as_ref()) {
         None => Ok(()),
         Some(_) => Err(ErrorData::invalid_params(
-            "`cursor` is none that this server gave: its lists are one page each; leave `cursor` out",
+            "unknown `cursor`: every list of this server is a single page; leave `cursor` out",
             None,
         )),
     }
@@ -352,7 +353,7 @@ impl ServerHandler for Front {
         };
         self.evaluations.recorded_first(record).await.map_err(|problem| ErrorData::internal_error(problem, None))?;
         let blob = found.ok_or_else(|| {
-            let message = "there is no such blob, or not any more: call the tool again for another reference";
+            let message = "there is no such blob, or it has expired: call the tool again for a new reference";
             ErrorData::resource_not_found(message, None)
         })?;
         let contents = ResourceContents::blob(blob.data, blob.reference);
@@ -423,7 +424,7 @@ impl ServerHandler for Front {
         // A known method arrives here if its parameters have an unexpected shape. In a tool call that is a mistake of
         // the model, which sees results but seldom protocol errors.
         if WITH_PARAMETERS.contains(&&*request.method) {
-            let message = format!("the parameters of `{}` are not of the types that it takes", request.method);
+            let message = format!("the parameters of `{}` have the wrong types", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
         if request.method != "tools/call" {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 use crate::lang::CallRecord;
-use crate::lang::foreign_text::{self, reply_lines};
-use crate::lang::reply::Reply;
+use crate::lang::Reply;
+use crate::lang::internal::foreign_text::{self, reply_lines};
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::Described;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::lang::{Server, foreign_text};
+use crate::lang::Server;
+use crate::lang::internal::foreign_text;
 use crate::server::text::cut;
 
 /// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.

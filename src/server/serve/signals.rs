@@ -16,10 +16,10 @@ pub(in crate::server) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io
         let telling = async {
             // Not inside the macro, which evaluates no arguments if the level is disabled.
             let signal = signals.next().await;
-            tracing::info!(signal, "told to end");
+            tracing::info!(signal, "received a termination signal");
             stop.told.cancel();
             let signal = signals.next().await;
-            tracing::info!(signal, "told to end at once");
+            tracing::info!(signal, "received a second termination signal");
             stop.at_once.cancel();
             std::future::pending().await
         };

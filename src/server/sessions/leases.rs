@@ -72,7 +72,7 @@ impl HeldLease {
     /// Returns why another holder may have the lease by now, if so. Once lost, it remains lost.
     pub(in crate::server) fn lost(&self) -> Option<&'static str> {
         if self.lost.get().is_none() && millis(boot::elapsed()) >= self.until.load(Ordering::Acquire) {
-            self.lose("this process was stopped, or the store did not answer it, for longer than a lease holds");
+            self.lose("this process was stopped, or the store did not answer it, for longer than a lease lasts");
         }
         self.lost.get().copied()
     }

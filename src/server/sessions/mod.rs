@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::lang::{Environment, foreign_text};
+use crate::lang::Environment;
+use crate::lang::internal::foreign_text;
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::store::Key;
@@ -124,7 +125,7 @@ impl fmt::Display for Unkept {
             let more = if names.len() > SHOWN { ", …" } else { "" };
             write!(formatter, "{}{more} and ", shown.join(", "))?;
         }
-        write!(formatter, "all that was changed since {} is there for now, and not kept", shown(*since))
+        write!(formatter, "all changes since {} are in memory, but not kept", shown(*since))
     }
 }
 
@@ -424,8 +425,8 @@ impl Sessions {
         let shown = |time: Duration| format!("{:#}", jiff::SignedDuration::try_from(time).unwrap_or_default());
         let why = match why {
             Ended::Unused => format!("it was not used for {}", shown(self.bounds.idle)),
-            Ended::Old => format!("it was made more than {} ago", shown(self.bounds.lifetime)),
-            Ended::Crowded => "it was the one longest unused when newer ones needed its room".to_owned(),
+            Ended::Old => format!("it was created more than {} ago", shown(self.bounds.lifetime)),
+            Ended::Crowded => "it was evicted as the least recently used one".to_owned(),
         };
         Refused::session_lost("SessionExpired", format!("the session has expired: {why}"))
     }

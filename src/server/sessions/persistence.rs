@@ -5,8 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, ToolCall, ToolReply};
+use crate::lang::{Failure, Reply, Status};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::store::{Key, LEASE, Problem, Store, boot};
@@ -66,13 +66,13 @@ impl Persistence {
                 match old.and_then(|old| Ok(old + kept_in.expire(kept)?)) {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "sessions have expired"),
-                    Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
+                    Err(problem) => tracing::warn!(%problem, "sessions could not be expired"),
                 }
             }
         };
         // Without the thread nothing expires.
         if let Err(problem) = std::thread::Builder::new().name("expiry".to_string()).spawn(expire) {
-            tracing::error!(%problem, "no session expires");
+            tracing::error!(%problem, "sessions cannot expire");
         }
         let leases = Leases::new(Arc::clone(&store));
         Persistence { store, most, allowances, spare: Mutex::default(), leases, _end: end }
@@ -106,7 +106,7 @@ impl Persistence {
                     return Ok(SessionLease { persistence: self, key, held: None });
                 }
                 Err(Problem::Leased) if host.cancelled() => {
-                    return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
+                    return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
                 }
                 Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
                 Err(problem) => return Err(refused(&problem)),
@@ -145,7 +145,8 @@ impl Persistence {
             Some(since) => Err(Refused::new(
                 "SessionNotKept",
                 format!(
-                    "{} could not be kept and is lost: another process has changed the session; nothing was evaluated; the session is what that process made of it",
+                    "{} could not be kept and are lost: another process has changed the session; nothing was \
+                     evaluated; the session is as that process left it",
                     changed_since(since)
                 ),
             )),
@@ -189,7 +190,8 @@ impl Persistence {
         }
         let setting = if own.is_some() { "`sessions` in the tokens file" } else { "`serve --stored-sessions`" };
         Err(format!(
-            "the store has as many sessions of `{principal}` as one principal may have: {most} ({setting}); `(session/close)` ends one that is of no more use"
+            "`{principal}` has the maximum number of sessions in the store: {most} ({setting}); \
+             `(session/close)` closes one that is no longer needed"
         ))
     }
 
@@ -228,7 +230,7 @@ impl SessionLease<'_> {
             && let Err(problem) = self.persistence.room(&self.key.principal)
         {
             let unkept = entry.not_kept(&problem, &reply.defined);
-            let message = format!("the session could not be kept: {unkept}; it is kept when there is room");
+            let message = format!("the session could not be kept: {unkept}; it will be kept once there is room");
             return failed(reply, "SessionNotKept", &message);
         }
         let (store, names) = (&self.persistence.store, session.names());
@@ -248,7 +250,7 @@ impl SessionLease<'_> {
                     *lock(&entry.stored) = Stored::Perhaps;
                 }
                 let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
-                let again = "the next program in this session tries to keep it again, unless another process has the session before";
+                let again = "the next program in this session retries, unless another process takes the session first";
                 failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
             }
             Err(problem) => {
@@ -256,7 +258,8 @@ impl SessionLease<'_> {
                 reply.defined.clear();
                 let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
                 let message = format!(
-                    "the session could not be kept: {problem}; {lost} is lost; the session is what other processes have made of it"
+                    "the session could not be kept: {problem}; {lost} is lost; the session is as other processes left \
+                     it"
                 );
                 failed(reply, "SessionNotKept", &message);
             }
@@ -283,7 +286,8 @@ impl SessionLease<'_> {
     pub(in crate::server) fn goes_on(self, entry: &Entry, problem: &Problem, reply: &mut Reply) {
         let message = match problem {
             Problem::Unavailable(_) | Problem::Unusable(_) => format!(
-                "whether the session was closed is not known: {}; the next program in this session keeps it or closes it",
+                "it is unknown whether the session was closed: {}; the next program in this session keeps it or \
+                 closes it",
                 entry.not_kept(&problem.to_string(), &reply.defined)
             ),
             _ => {
@@ -302,7 +306,7 @@ impl Drop for SessionLease<'_> {
         let Some(held) = self.held.take() else { return };
         self.persistence.leases.remove(&held);
         if let Err(problem) = self.persistence.store.release(&self.key, &held.lease) {
-            tracing::warn!(%problem, "a lease could not be given back, and runs out by itself");
+            tracing::warn!(%problem, "a lease could not be released, and will expire");
         }
     }
 }
@@ -310,26 +314,27 @@ impl Drop for SessionLease<'_> {
 /// The message for a program that was stopped because another process may have its session.
 fn lost(why: &str) -> String {
     format!(
-        "the lease of the session was lost while the program ran: {why}; it was stopped before its next tool call, and \
-         nothing that it defined is kept: the session is what the store has of it; calls made before remain made"
+        "the lease of the session was lost while the program ran: {why}; it was stopped before its next tool call, \
+         and none of its definitions are kept: the session is as the store has it; earlier calls are not undone"
     )
 }
 
 fn changed_since(since: String) -> String {
-    format!("all that was changed since {since}")
+    format!("all changes since {since}")
 }
 
 /// Reports in a reply that its session cannot be serialized, so that its changes are not stored.
 pub(in crate::server) fn unwritable(reply: &mut Reply, entry: &Entry, problem: &str) {
     let unkept = entry.not_kept(problem, &reply.defined);
-    let advice = "make smaller or `session/forget` what is too large or cannot be written: each program in this session tries to keep it again";
+    let advice = "make smaller or `session/forget` what is too large or cannot be written: each program in this \
+                  session retries";
     failed(reply, "SessionNotKept", &format!("the session could not be kept: {unkept}; {advice}"));
 }
 
 /// Marks a reply as failed after the program ran, whatever its result.
 pub(in crate::server) fn failed(reply: &mut Reply, error: &str, problem: &str) {
     let came_to = match (&reply.value, &reply.failure) {
-        (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
+        (Some(value), None) => format!("; the program ran and returned {}", shortened(value)),
         _ => String::new(),
     };
     let message = format!("{problem}{came_to}");
@@ -359,11 +364,14 @@ fn damaged(problem: &str) -> Refused {
 /// The refusal of a call whose session could not be acquired.
 fn refused(problem: &Problem) -> Refused {
     match problem {
-        Problem::Unknown => Refused::session_lost("UnknownSession", format!("{problem}: it was closed, or never was")),
-        Problem::Expired => Refused::session_lost("SessionExpired", problem.to_string()),
-        Problem::Leased | Problem::Lost | Problem::Changed => {
-            Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
+        Problem::Unknown => {
+            Refused::session_lost("UnknownSession", format!("{problem}: it was closed or never existed"))
         }
+        Problem::Expired => Refused::session_lost("SessionExpired", problem.to_string()),
+        Problem::Leased | Problem::Lost | Problem::Changed => Refused::new(
+            "SessionBusy",
+            format!("{problem}; nothing was evaluated; try again when the other process has finished"),
+        ),
         Problem::Damaged(_) => damaged(&problem.to_string()),
         Problem::Unavailable(_) => {
             Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated; try again in a moment"))

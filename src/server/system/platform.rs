@@ -309,7 +309,7 @@ pub(in crate::server) fn start_problem(program: &str, problem: &io::Error) -> St
         .map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned());
     match problem.kind() {
         io::ErrorKind::NotFound => format!("the command `{name}` was not found"),
-        io::ErrorKind::PermissionDenied => format!("the command `{name}` may not be run"),
+        io::ErrorKind::PermissionDenied => format!("the command `{name}` is not executable"),
         _ => format!("the command `{name}` could not be run: {problem}"),
     }
 }

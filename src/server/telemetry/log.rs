@@ -13,8 +13,8 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
+use crate::lang::Reply;
 use crate::lang::ToolReply;
-use crate::lang::reply::Reply;
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
 use crate::server::text::cut;

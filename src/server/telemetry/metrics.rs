@@ -15,8 +15,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
+use crate::lang::Reply;
 use crate::lang::ToolReply;
-use crate::lang::reply::Reply;
 
 /// Upper bounds of the histogram buckets of times, in seconds: from an empty call to the longest evaluation.
 const TIMES: [f64; 12] = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
@@ -66,7 +66,7 @@ pub(in crate::server) struct Now {
 impl Default for Metrics {
     fn default() -> Metrics {
         let mut registry = Registry::with_prefix("lispbox");
-        registry.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("build", "The running version", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let to = &mut registry;
         Metrics {
             outcomes: Mutex::default(),
@@ -94,27 +94,21 @@ impl Default for Metrics {
             quarantined: counted(
                 to,
                 "quarantine_hits",
-                "Replies that read like instructions, by the rule that says so",
+                "Replies that read like instructions, by the rule that matched",
             ),
             starts: counted(to, "server_starts", "Connections made to servers"),
             failed_starts: counted(to, "server_start_failures", "Connections to servers that could not be made"),
-            up: counted(to, "server_up", "1 for a server that is connected now"),
-            running: counted(to, "evaluations_running", "Evaluations that run now"),
-            waiting: counted(to, "evaluations_waiting", "Evaluations that wait for their turn now"),
+            up: counted(to, "server_up", "1 for a server that is connected"),
+            running: counted(to, "evaluations_running", "Evaluations that are running"),
+            waiting: counted(to, "evaluations_waiting", "Evaluations that are waiting for their turn"),
             sessions: counted(to, "sessions", "Sessions in memory"),
-            session_bytes: measured(to, "sessions", "What sessions in memory hold", Unit::Bytes, Gauge::default()),
+            session_bytes: measured(to, "sessions", "Memory of the sessions in memory", Unit::Bytes, Gauge::default()),
             tokens_stale: counted(
                 to,
                 "tokens_file_stale",
-                "1 while the tokens file cannot be used as it is, so that the tokens from before hold on",
+                "1 while the tokens file cannot be used and the previous tokens remain valid",
             ),
-            resident: measured(
-                to,
-                "resident_memory",
-                "What the process takes of the machine's memory",
-                Unit::Bytes,
-                Gauge::default(),
-            ),
+            resident: measured(to, "resident_memory", "Resident memory of the process", Unit::Bytes, Gauge::default()),
             registry,
         }
     }
@@ -219,7 +213,7 @@ fn resident() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::reply::Failure;
+    use crate::lang::Failure;
 
     #[test]
     fn labels_cannot_be_made_up_without_end() {

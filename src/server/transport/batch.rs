@@ -15,11 +15,11 @@ const MOST: usize = 100;
 
 /// The error for JSON that is not a message of MCP.
 pub(in crate::server) const NO_MESSAGE: &str =
-    "expected a request, a notification or a response of JSON-RPC 2.0, as MCP has them";
+    "expected a request, a notification or a response of JSON-RPC 2.0, as MCP defines them";
 
 /// The error for a batch in a session of another revision.
 pub(in crate::server) const NO_BATCHES: &str =
-    "expected one message, got a batch, which the protocol revision 2025-03-26 alone has; send each message by itself";
+    "expected one message, got a batch, which only protocol revision 2025-03-26 supports; send each message separately";
 
 /// One message of a batch.
 #[derive(Debug)]

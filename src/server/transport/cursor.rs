@@ -31,7 +31,7 @@ pub(in crate::server) fn problem(message: &[u8]) -> Option<&'static str> {
     let head = serde_json::from_slice::<Head<'_>>(message).ok()?;
     let asks = head.id.is_some() && head.method.ends_with("/list");
     let cursor = head.params.and_then(|parameters| parameters.cursor).filter(|cursor| !cursor.is_string())?;
-    (asks && !cursor.is_null()).then_some("expected a `cursor` from this server, which is a string; leave `cursor` out")
+    (asks && !cursor.is_null()).then_some("expected a string from this server as `cursor`; leave `cursor` out")
 }
 
 #[cfg(test)]

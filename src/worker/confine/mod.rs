@@ -20,7 +20,7 @@ const LANDLOCK: ABI = ABI::V6;
 /// # Errors
 /// Returns the error of each mechanism if none could be enabled.
 pub(super) fn confine() -> Result<Vec<String>, String> {
-    give_up_privileges().map_err(|problem| format!("the process could not give up its privileges: {problem}"))?;
+    give_up_privileges().map_err(|problem| format!("the process could not drop its privileges: {problem}"))?;
     let mut walls = Vec::new();
     let mut problems = Vec::new();
     match landlock() {
@@ -32,7 +32,7 @@ pub(super) fn confine() -> Result<Vec<String>, String> {
         Err(problem) => problems.push(format!("seccomp: {problem}")),
     }
     if walls.is_empty() {
-        return Err(format!("this system confines no process ({})", problems.join("; ")));
+        return Err(format!("this system cannot confine processes ({})", problems.join("; ")));
     }
     Ok(walls)
 }
@@ -73,7 +73,7 @@ fn landlock() -> Result<(), String> {
     };
     match build() {
         Ok(status) if status.ruleset != RulesetStatus::NotEnforced => Ok(()),
-        Ok(_) => Err("the kernel does not have it".to_string()),
+        Ok(_) => Err("the kernel does not support it".to_string()),
         Err(problem) => Err(problem.to_string()),
     }
 }

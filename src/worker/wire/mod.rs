@@ -237,7 +237,7 @@ impl Reports {
                 Some(head) => {
                     let length = u64::from_le_bytes(*head);
                     if length > most {
-                        let problem = format!("a frame of {length} bytes came, and at most {most} may");
+                        let problem = format!("got a frame of {length} bytes; at most {most} are allowed");
                         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
                     }
                     // Never reads beyond the current frame.

@@ -36,7 +36,7 @@ fn a_frame_that_is_too_long_is_refused_before_it_comes() {
     let (mut far, mut reports) = pair();
     far.write_all(&u64::MAX.to_le_bytes()).expect("there is room");
     let problem = reports.next(SOON, 1_000).expect_err("it is too long");
-    assert_eq!(problem.to_string(), format!("a frame of {} bytes came, and at most 1000 may", u64::MAX));
+    assert_eq!(problem.to_string(), format!("got a frame of {} bytes; at most 1000 are allowed", u64::MAX));
 }
 
 #[test]

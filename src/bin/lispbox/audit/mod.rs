@@ -43,7 +43,7 @@ impl Audit {
 
     fn act(self) -> Result<ExitCode, Problem> {
         let Some(folder) = &self.folder else {
-            let message = "which log? say `--audit FOLDER`, or set LISPBOX_AUDIT, to what `serve` was given";
+            let message = "expected `--audit FOLDER` or LISPBOX_AUDIT, as given to `serve`";
             return Err(Problem::Usage(message.to_owned()));
         };
         let unreadable = |problem| named_problem(&problem, format!("the audit log in {}: {problem}", folder.display()));

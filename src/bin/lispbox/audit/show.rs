@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Cell;
-use lispbox::lang::error::suggest::closest;
-use lispbox::lang::{ToolErrorKind, foreign_text};
+use lispbox::lang::ToolErrorKind;
+use lispbox::lang::internal::closest;
+use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Chain, Kind, Record, ToolPattern};
 
 use super::since::Since;
@@ -80,7 +81,7 @@ impl Show {
             return Ok(ExitCode::SUCCESS);
         }
         if records.is_empty() {
-            errln!("no records fit");
+            errln!("no records match");
         }
         let mut shown = table(&["time", "who", "what", "arguments", "outcome", "bytes", "ms"], 5..7);
         for record in &records[older..] {

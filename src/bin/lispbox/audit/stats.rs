@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::foreign_text;
+use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Chain, Kind, Record};
 
 use super::since::Since;
@@ -48,7 +48,7 @@ impl Stats {
                 Kind::Begin | Kind::Program | Kind::Env | Kind::Resource | Kind::Lost | Kind::End => {}
             }
         }
-        let head = ["tool", "calls", "ok", "refused", "failed", "unknown", "bytes", "median ms", "p95 ms", "most ms"];
+        let head = ["tool", "calls", "ok", "refused", "failed", "unknown", "bytes", "median ms", "p95 ms", "max ms"];
         let mut calls = table(&head, 1..head.len());
         for (tool, mut count) in tools {
             count.ms.sort_unstable();

@@ -26,7 +26,7 @@ impl Verify {
             outln!("{mark}  {}: {records} records from {from} to {to}, {end}", chain.name);
             problems.iter().for_each(|problem| outln!("        {problem}"));
             if cut {
-                outln!("        its last line is cut: the process was killed while it wrote it");
+                outln!("        its last line is truncated: the process was killed while writing it");
             }
             if lost > 0 {
                 outln!("        {lost} records were dropped while the log could not be written");

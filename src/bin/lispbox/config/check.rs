@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::{Tool, foreign_text};
+use lispbox::lang::Tool;
+use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Checked, Connections, Downstreams, Effect, Endpoint, ServeOptions, ServerConfig, Verdict};
 
 use crate::context::Problem;
@@ -31,7 +32,7 @@ impl Check {
             outln!("warning: {warning}");
         }
         if configuration.servers.is_empty() {
-            outln!("no servers are configured; `lispbox config import` takes up those of other clients");
+            outln!("no servers are configured; `lispbox config import` imports those of other clients");
             return Ok(ExitCode::SUCCESS);
         }
         for server in &configuration.servers {

@@ -66,9 +66,8 @@ impl Import {
             return Err(Problem::Usage(format!("--project {}: expected a folder", folder.display())));
         }
         let output = self.output.clone().or_else(|| Some(usual_folder()?.join("config.d").join("imported.json")));
-        let output = output.ok_or_else(|| {
-            Problem::Usage("the folder for settings is not known; name a file by `--output`".to_owned())
-        })?;
+        let output = output
+            .ok_or_else(|| Problem::Usage("the settings folder is unknown; give a file with `--output`".to_owned()))?;
         let mut imported = read_output(&output)?;
         let before = imported.clone();
         let sources = self.sources();
@@ -90,7 +89,7 @@ impl Import {
         let text = imported.text();
         // For instance, two names with the same namespace make the whole file unusable.
         Configuration::parse(&text, "imported.json", &|_| Some(String::new()))
-            .map_err(|problem| Problem::Failed(format!("the servers do not fit together: {problem}")))?;
+            .map_err(|problem| Problem::Failed(format!("the servers conflict: {problem}")))?;
         let sum = format!("{} added, {} changed, {} removed", counts.added, counts.changed, counts.removed);
         let count = counted(imported.count(), "server");
         if self.dry_run {
@@ -98,12 +97,12 @@ impl Import {
             return Ok(code);
         }
         if imported == before {
-            outln!("{} is as it was: {count}", output.display());
+            outln!("{} is unchanged: {count}", output.display());
             return Ok(code);
         }
         match replace(&output, &text)? {
             Some(backup) => {
-                outln!("{count} written to {}: {sum}; what was there is {}", output.display(), backup.display())
+                outln!("{count} written to {}: {sum}; the previous file is {}", output.display(), backup.display())
             }
             None => outln!("{count} written to {}: {sum}", output.display()),
         }
@@ -140,11 +139,9 @@ impl Import {
             let reason = match file.as_deref().map(Path::new) {
                 Some(file) if broken.contains(&file) => Some(format!("{} cannot be read", file.display())),
                 Some(file) if sources.iter().all(|source| source.file != file) => {
-                    Some(format!("{} was not looked at", file.display()))
+                    Some(format!("{} was not read", file.display()))
                 }
-                None if !self.from.is_empty() || !broken.is_empty() => {
-                    Some("not all clients could be looked at".to_owned())
-                }
+                None if !self.from.is_empty() || !broken.is_empty() => Some("not all clients could be read".to_owned()),
                 _ => None,
             };
             match reason {
@@ -187,7 +184,7 @@ impl Source {
                     is_whole = false;
                     errln!("lispbox: {}: server `{name}` is left out: {}", self.file.display(), printable(&problem));
                 }
-                Taken::Same(_) => outln!("  {name}: is there already{command}"),
+                Taken::Same(_) => outln!("  {name}: already present{command}"),
                 Taken::Changed(taken, keys) => {
                     counts.changed += 1;
                     outln!("  {}: changed ({}){command}", printable(&taken), printable(&keys.join(", ")));
@@ -199,7 +196,7 @@ impl Source {
                 Taken::Added(taken) => {
                     counts.added += 1;
                     let taken = printable(&taken);
-                    outln!("  {name}: added as {taken}, since there is another server of that name{command}");
+                    outln!("  {name}: added as {taken}, since another server has that name{command}");
                 }
             }
         }
@@ -264,7 +261,7 @@ fn read_output(output: &Path) -> Result<Imported, Problem> {
         return Err(Problem::Usage(format!("--output {name}: expected a file that ends in `.json`")));
     }
     let refused = |problem: String| {
-        Problem::Failed(format!("{name}: {problem}; mend or move the file, or name another one by `--output`"))
+        Problem::Failed(format!("{name}: {problem}; fix or move the file, or give another one with `--output`"))
     };
     let text = match std::fs::read_to_string(output) {
         Ok(text) => text,

@@ -24,7 +24,7 @@ impl Show {
         let configuration = self.config.read().map_err(Problem::Usage)?;
         let secrets = Secrets::of_environment();
         configuration.servers.iter().for_each(|server| secrets.add(server.secrets.texts()));
-        outln!("files (later before earlier; flags before {VARIABLE} before the user's own)");
+        outln!("files (later override earlier ones; flags override {VARIABLE}, which overrides the user's own)");
         let files = self.config.sources().files();
         if files.is_empty() {
             outln!("  none of {}", listed(self.config.sources().paths().iter().map(|path| path.display().to_string())));
@@ -44,14 +44,14 @@ impl Show {
             outln!("policy of all servers");
             rules.iter().for_each(|rule| outln!("  {rule}"));
         }
-        outln!("limits (a flag `--limit NAME=VALUE` goes before all of them)");
+        outln!("limits (a flag `--limit NAME=VALUE` overrides all of them)");
         for (name, usual) in Limits::default().shown() {
             match configuration.limits.get(name) {
                 Some(value) => outln!("  {name:<10} {value:<12} execution"),
                 None => outln!("  {name:<10} {usual:<12} default"),
             }
         }
-        outln!("settings of `serve` (a flag goes before the variable)");
+        outln!("settings of `serve` (a flag overrides the variable)");
         for setting in command_line.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments) {
             if let Some(line) = setting_line(setting) {
                 outln!("  {}", secrets.redact(&line));

@@ -58,9 +58,9 @@ fn failed(problem: &str) -> ExitCode {
 async fn show() -> Result<(), String> {
     let begun = Instant::now();
     let folder = tempfile::Builder::new().prefix("lispbox-demo-").tempdir();
-    let folder = folder.map_err(|problem| format!("there is no room for a temporary folder: {problem}"))?;
+    let folder = folder.map_err(|problem| format!("cannot create a temporary folder: {problem}"))?;
     let binary =
-        std::env::current_exe().map_err(|problem| format!("this binary does not know where it is: {problem}"))?;
+        std::env::current_exe().map_err(|problem| format!("cannot determine the path of this binary: {problem}"))?;
     let configuration = folder.path().join("servers.json");
     let mailbox =
         json!({"command": binary, "args": ["sample-mailbox"], "description": "a mailbox of a thousand messages"});

@@ -57,7 +57,7 @@ impl Peer {
             .spawn()
             .map_err(|problem| format!("{name}: {problem}"))?;
         let (Some(output), Some(input)) = (process.stdout.take(), process.stdin.take()) else {
-            return Err(format!("{name}: its standard input and output are no pipes"));
+            return Err(format!("{name}: its standard input and output are not pipes"));
         };
         let information = Implementation::new("lispbox-demo", env!("CARGO_PKG_VERSION"));
         let ourselves = ClientConfig::new(ClientCapabilities::default(), information);

@@ -30,9 +30,9 @@ impl Screen {
         line(&format!("{}: a program instead of forty tool calls", self.paint.tone(Tone::Heading, "lispbox demo")));
         line("");
         self.text(
-            "An agent has a mailbox of 1000 messages behind the usual tools. Below, lispbox runs as an MCP server \
-             over stdio, as Claude Desktop would start it, with that mailbox as a server behind it, in a process of \
-             its own. Each program is one call of `lisp_eval`; only its reply goes to the model.",
+            "An agent has a mailbox of 1000 messages with the usual tools. Below, lispbox runs as an MCP server \
+             over stdio, as Claude Desktop would start it, with that mailbox as a downstream server in a separate \
+             process. Each program is one call of `lisp_eval`; only its reply goes to the model.",
         );
     }
 

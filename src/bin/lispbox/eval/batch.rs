@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use lispbox::lang::error::suggest::closest;
+use lispbox::lang::internal::closest;
 use lispbox::lang::{Failure, Limits, Reply, Request, Sandbox, Status};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -90,7 +90,7 @@ fn read(line: &[u8], usual: &Limits) -> Result<Request, String> {
     let asked = fields.remove("limits");
     if let Some(name) = fields.keys().min() {
         let hint = closest(name, FIELDS).map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();
-        return Err(format!("expected `program`, `data` and `limits` alone, got `{name}`{hint}"));
+        return Err(format!("expected only `program`, `data` and `limits`, got `{name}`{hint}"));
     }
     let mut request = Request { data, limits, ..Request::new(program?) };
     if let Some(asked) = asked {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(refusal(r#"{"program": 5}"#), "expected `program` to be a string");
         assert_eq!(
             refusal(r#"{"program": "1", "dta": 5}"#),
-            "expected `program`, `data` and `limits` alone, got `dta`; did you mean `data`?"
+            "expected only `program`, `data` and `limits`, got `dta`; did you mean `data`?"
         );
         assert!(refusal("(+ 1 2)").starts_with("expected JSON: "));
         assert!(refusal(r#"{"program": "1", "limits": {"fule": 5}}"#).contains("Did you mean fuel?"));

@@ -3,7 +3,7 @@
 //! An entry is a command if its first word is the name of one. A single word that is similar to such a name is treated
 //! as a misspelled command; every other keyword is a program that evaluates to itself.
 
-use lispbox::lang::error::suggest::closest;
+use lispbox::lang::internal::closest;
 
 /// A command of the prompt.
 pub struct CommandEntry {
@@ -24,9 +24,9 @@ pub const COMMANDS: [CommandEntry; 6] = [
     entry(":help", "[NAME]", "this page, or what a function, form or tool is for"),
     entry(":env", "", "what this session defines"),
     entry(":limits", "[NAME VALUE]", "the limits of an evaluation; sets one: `:limits fuel 1e9`"),
-    entry(":time", "", "shows, or no longer shows, what an evaluation spent"),
+    entry(":time", "", "shows or hides what an evaluation spent"),
     entry(":more", "", "the rest of a result that was folded"),
-    entry(":quit", "", "leaves, as Ctrl-D does"),
+    entry(":quit", "", "exits, like Ctrl-D"),
 ];
 
 /// A parsed command.
@@ -72,7 +72,7 @@ pub fn parse(entry: &str) -> Option<Command<'_>> {
         )));
     };
     if known.argument.is_empty() && !argument.is_empty() && name != ":time" {
-        return Some(Command::Wrong(format!("`{name}` stands alone, without `{argument}`")));
+        return Some(Command::Wrong(format!("`{name}` takes no argument, got `{argument}`")));
     }
     Some(match name {
         ":help" if argument.is_empty() => Command::Help(None),
@@ -87,9 +87,9 @@ pub fn parse(entry: &str) -> Option<Command<'_>> {
             "" => Command::Time(None),
             "on" => Command::Time(Some(true)),
             "off" => Command::Time(Some(false)),
-            _ => {
-                Command::Wrong("`:time` alone says what each evaluation spent; `(time …)` measures one form".to_owned())
-            }
+            _ => Command::Wrong(
+                "`:time` shows or hides what each evaluation spent; `(time …)` measures one form".to_owned(),
+            ),
         },
         ":more" => Command::More,
         _ => Command::Quit,
@@ -121,7 +121,7 @@ mod tests {
         };
         assert!(wrong(":hlep").contains("did you mean `:help`?"), "{}", wrong(":hlep"));
         assert!(wrong(":limit").contains(":limits"));
-        assert!(wrong(":more of it").contains("stands alone"));
+        assert!(wrong(":more of it").contains("takes no argument"));
         assert!(wrong(":limits fuel").contains("needs a value"));
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lispbox::lang::meter::bytes;
-use lispbox::lang::vocabulary;
+use lispbox::lang::internal::bytes;
+use lispbox::lang::internal::vocabulary;
 use lispbox::lang::{Reply, Request, Session, Status};
 
 use super::commands::{COMMANDS, Command, parse};
@@ -24,11 +24,11 @@ use crate::terminal::{Prints, complain, for_stdout, line};
 const COUNTED: [(&str, &str); 12] = [
     ("fuel", "steps"),
     ("memory", "live bytes of the evaluation and the session"),
-    ("depth", "calls inside calls"),
+    ("depth", "nested calls"),
     ("compute", "time spent computing"),
-    ("total", "time in all"),
+    ("total", "total time"),
     ("calls", "tool calls"),
-    ("parallel", "tool calls at once"),
+    ("parallel", "concurrent tool calls"),
     ("tool", "time of one tool call"),
     ("output", "bytes of a result"),
     ("program", "bytes of an entry"),
@@ -69,7 +69,7 @@ impl Conversation {
     fn greet(&self) {
         let name = self.paint.tone(Tone::Heading, "lispbox");
         line(&format!("{name} {}", env!("CARGO_PKG_VERSION")));
-        self.remark("*1 *2 *3: the last values, *e: the last error; Tab completes, :help helps, Ctrl-D ends");
+        self.remark("*1 *2 *3: the last values, *e: the last error; Tab completes, :help helps, Ctrl-D exits");
     }
 
     fn go_on(&mut self) -> Result<ExitCode, Problem> {
@@ -171,7 +171,7 @@ impl Conversation {
             Command::Time(wanted) => {
                 self.tells_spent = wanted.unwrap_or(!self.tells_spent);
                 let now = if self.tells_spent { "now" } else { "no longer" };
-                self.remark(&format!("each evaluation {now} says what it spent"));
+                self.remark(&format!("each evaluation {now} shows what it spent"));
             }
             Command::More if self.folded.is_empty() => self.remark("nothing is folded"),
             Command::More => line(&std::mem::take(&mut self.folded)),
@@ -187,11 +187,11 @@ impl Conversation {
         }
         line("");
         let page = [
-            "Anything else is a program. It goes on over several lines until its brackets",
+            "Anything else is a program. It may span several lines, until its brackets",
             "close. *1 *2 *3 are the last values, *e is the last error. (dir) lists what",
             "there is, (doc name) describes, (apropos \"word\") searches. Tab completes and",
             "shows how a function is called; Ctrl-R searches the history; Ctrl-C clears what",
-            "was typed, or stops what runs and discards what was typed meanwhile; Ctrl-D ends.",
+            "was typed, or stops what runs and discards what was typed meanwhile; Ctrl-D exits.",
         ];
         page.into_iter().for_each(line);
     }
@@ -216,7 +216,7 @@ impl Conversation {
             line(&format!("{name}  {}", shorten(&word.summary, room.saturating_sub(longest + 2).max(20))));
         }
         let held = bytes(self.session.live_bytes());
-        self.remark(&format!("{} in all, {held}", words.len()));
+        self.remark(&format!("{} in total, {held}", words.len()));
     }
 
     fn list_limits(&self) {

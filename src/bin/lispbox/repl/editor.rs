@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lispbox::lang::reader;
-use lispbox::lang::vocabulary::Word;
+use lispbox::lang::internal::reader;
+use lispbox::lang::internal::vocabulary::Word;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};

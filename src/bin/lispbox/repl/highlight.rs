@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use lispbox::lang::internal::lexer::{LexFault, Lexeme, Token, lex};
 use lispbox::lang::internal::syntax;
-use lispbox::lang::lexer::{LexFault, Lexeme, Token, lex};
 
 use crate::paint::{Paint, Tone};
 

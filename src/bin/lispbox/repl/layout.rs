@@ -1,7 +1,7 @@
 //! Layout of a printed value: a collection that does not fit into one line is broken into several, one item below the
 //! other.
 
-use lispbox::lang::lexer::{Lexeme, Token, lex};
+use lispbox::lang::internal::lexer::{Lexeme, Token, lex};
 
 /// Lays out a printed value in lines of at most `width` characters, as far as its items permit. A text that cannot be
 /// read back, such as a printed function, is returned unchanged.

@@ -15,8 +15,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::form::Form;
-use lispbox::lang::reader::{self, ReadError};
+use lispbox::lang::internal::form::Form;
+use lispbox::lang::internal::reader::{self, ReadError};
 
 use crate::context::{Problem, Settings};
 

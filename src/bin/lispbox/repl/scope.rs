@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use lispbox::lang::lexer::{LexFault, Lexeme, Token, lex};
-use lispbox::lang::vocabulary::Word;
+use lispbox::lang::internal::lexer::{LexFault, Lexeme, Token, lex};
+use lispbox::lang::internal::vocabulary::Word;
 use lispbox::lang::{Catalogue, Host, Limits, Tool};
 
 use super::commands::COMMANDS;

@@ -21,7 +21,7 @@ pub fn run(context: &EvaluationContext, keep_going: bool) -> Result<ExitCode, Pr
         let mut bytes = Vec::new();
         let count = std::io::stdin().lock().read_until(b'\n', &mut bytes);
         let ended = count.map_err(|problem| Problem::Failed(format!("standard input: {problem}")))? == 0;
-        let typed = String::from_utf8(bytes).map_err(|_| Problem::Failed("standard input is no UTF-8".to_owned()))?;
+        let typed = String::from_utf8(bytes).map_err(|_| Problem::Failed("standard input is not UTF-8".to_owned()))?;
         for (line, program) in pending.take_in(&typed, ended, context.limits.program) {
             match evaluate(context, &mut session, line, program) {
                 Ran::Well => {}

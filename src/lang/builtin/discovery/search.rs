@@ -3,7 +3,7 @@
 use super::signature;
 use crate::error::Outcome;
 use crate::foreign_text;
-use crate::index::{FAR, Hits, Index, Thing};
+use crate::index::{FAR, Hits, Index, Indexed};
 use crate::machine::Machine;
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     // The sort is stable: matches of equal score stay in the order tools, definitions, language.
     let mut lines: Vec<(f64, String)> =
         found.tools.iter().map(|(tool, score)| (*score, signature::line(tool))).collect();
-    let things = machine.core.globals.iter().map(|global| Thing {
+    let things = machine.core.globals.iter().map(|global| Indexed {
         place: "",
         name: global.name,
         arguments: Vec::new(),

@@ -72,7 +72,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "rseq",
         &["[vector]"],
-        "The items of a vector in reverse order; nil if it is empty.",
+        "The items of a vector or sorted collection in reverse order; nil if it is empty.",
         &[("(rseq [1 2])", "(2 1)"), ("(rseq [])", "nil")],
         rseq,
     ),

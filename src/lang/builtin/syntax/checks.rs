@@ -7,7 +7,8 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "is",
         &["[check]", "[check message]"],
-        "The value of a check. One that fails is printed, and so is an error, which goes no further; `(thrown? E …)` as the check is the error that the forms raise.",
+        "Evaluates a check and returns its value. A failure is printed, and so is an error, which is caught; `(thrown? \
+         E …)` as the check returns the error that the forms raise.",
         &[
             ("(is (= 4 (+ 2 2)))", "true"),
             ("(is (thrown? Exception (inc nil)) \"no number\") :done", ":done"),
@@ -17,26 +18,26 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "are",
         &["[[names] check & values]"],
-        "The check with each row of values in place of the names.",
+        "The check repeated for each row of values in place of the names.",
         &[("(are [x y] (= x (inc y)) 2 1, 3 2)", "true")],
     ),
     entry(
         "testing",
         &["[what & forms]"],
-        "The forms, one after another: a text says what they check.",
+        "Evaluates the forms; the text describes the checks.",
         &[("(testing \"sums\" (is (= 4 (+ 2 2))))", "true")],
     ),
     entry(
         "deftest",
         &["[name & checks]"],
-        "Defines a function without parameters that makes the checks: `(name)` runs them.",
+        "Defines a function without parameters that makes the checks; `(name)` runs them.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (sums)", "true")],
     ),
     entry(
         "use-fixtures",
         &["[kind & functions]"],
-        "Functions that are called with what runs the tests, by `run-tests` and `test-vars`: of the kind `:once` around \
-         all tests, of `:each` around each of them.",
+        "Functions that `run-tests` and `test-vars` call with a function that runs the tests: kind `:once` around all \
+         tests, `:each` around each one.",
         &[
             ("(use-fixtures :each (fn [f] (f)))", "nil"),
             (
@@ -48,7 +49,7 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "do-template",
         &["[[names] form & values]"],
-        "The form with each row of values in place of the names.",
+        "The form repeated for each row of values in place of the names.",
         &[("(do-template [name n] (def name n) a 1, b 2) (+ a b)", "3")],
     ),
 ];

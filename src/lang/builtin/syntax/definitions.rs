@@ -7,16 +7,16 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "binding",
         &["[[name value …] & body]"],
-        "Evaluates the body while definitions have other values here; then they are as before.",
+        "Evaluates the body with definitions dynamically bound to other values, then restores them.",
         &[("(def ^:dynamic *level* 1) (defn level [] *level*) [(binding [*level* 2] (level)) (level)]", "[2 1]")],
     ),
     entry(
         "bound-fn",
         &["[[parameters] & body]"],
-        "A function that runs with what `binding` has bound where it was made.",
+        "A function that runs with the bindings of `binding` at its creation.",
         &[("(def ^:dynamic *x* 1) ((binding [*x* 2] (bound-fn [n] (+ n *x*))) 10)", "12")],
     ),
-    entry("cl-defun", &["[name (parameters) & body]"], "As `defun`.", &[("(cl-defun f (x) x) (f 1)", "1")]),
+    entry("cl-defun", &["[name (parameters) & body]"], "Like `defun`.", &[("(cl-defun f (x) x) (f 1)", "1")]),
     entry(
         "declare",
         &["[& names]"],
@@ -29,7 +29,8 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "def",
         &["[name]", "[name value]", "[name doc value]"],
-        "Defines a name for this and later programs of the session, and returns its var.\nMetadata in front of the name, `(def ^{:unit :eur} price 5)`, is found by `(meta #'price)`.",
+        "Defines a name for this and later programs of the session, and returns its var.\n\
+         Metadata before the name, `(def ^{:unit :eur} price 5)`, is returned by `(meta #'price)`.",
         &[("(def answer 42)", "#'answer"), ("(def answer \"The answer.\" 42) answer", "42")],
     ),
     entry(
@@ -53,7 +54,8 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "defmacro",
         &["[name [parameters] & body]"],
-        "Defines a macro: a function from forms to a form. In its body `&form` is the whole call, and `&env` a map whose keys are the names bound around it, or nil.",
+        "Defines a macro: a function from forms to a form. In its body `&form` is the whole call, and `&env` a map \
+         whose keys are the local names in scope, or nil.",
         &[("(defmacro unless-nil [x y] `(if (nil? ~x) nil ~y)) (unless-nil 1 :some)", ":some")],
     ),
     entry(
@@ -68,7 +70,7 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "defn-",
         &["[name [parameters] & body]"],
-        "As `defn`, with `:private` in its metadata.",
+        "Like `defn`, with `:private` in its metadata.",
         &[("(defn- f [x] x) (f 1)", "1")],
     ),
     entry("defonce", &["[name value]"], "Defines a name unless it has a value.", &[("(def a 1) (defonce a 2) a", "1")]),
@@ -93,13 +95,14 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "set!",
         &["[name value]"],
-        "Changes what a name is bound to by a `binding` around this place; other names are not assigned.",
+        "Sets the value of a name bound by an enclosing `binding`; other names cannot be assigned.",
         &[("(def ^:dynamic *n* 1) (binding [*n* 2] (set! *n* (inc *n*)) *n*)", "3")],
     ),
     entry(
         "var",
         &["[name]"],
-        "The definition of that name as a value, also written `#'name`: a function that follows redefinitions; `@#'name` is its value.",
+        "The var of a name, also written `#'name`: callable as a function that follows redefinitions; `@#'name` is its \
+         value.",
         &[("(map #'inc [1 2])", "(2 3)"), ("(def x 1) [#'x @#'x (meta #'x)]", "[#'x 1 {:name x}]")],
     ),
     entry(
@@ -111,13 +114,13 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "with-local-vars",
         &["[[name value …] & body]"],
-        "Evaluates the body with vars of its own, which `@` reads and `var-set` changes.",
+        "Evaluates the body with local vars, which `@` reads and `var-set` changes.",
         &[("(with-local-vars [n 1] (var-set n (+ @n 1)) @n)", "2")],
     ),
     entry(
         "with-redefs",
         &["[[name value …] & body]"],
-        "As `binding`, for all branches of `pmap`: evaluates the body while definitions have other values.",
+        "Like `binding`, but for all branches of `pmap`: evaluates the body with definitions temporarily replaced.",
         &[("(defn fetch [] :real) (with-redefs [fetch (fn [] :mock)] (fetch))", ":mock")],
     ),
 ];

@@ -52,13 +52,13 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         ".",
         &["[x method & arguments]"],
-        "Java's way to call a method: as `(.method x arguments …)`.",
+        "Java's method call: like `(.method x arguments …)`.",
         &[("(. \"ab\" toUpperCase)", "\"AB\"")],
     ),
     entry(
         "..",
         &["[x & methods]"],
-        "Calls the methods one after the other, each on what the one before came to.",
+        "Chains method calls, each on the result of the previous one.",
         &[("(.. \" ab \" trim (substring 1))", "\"b\"")],
     ),
     entry(
@@ -70,69 +70,69 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "as->",
         &["[x name & steps]"],
-        "Threads `x` through the steps under a name of its own.",
+        "Threads `x` through the steps, bound to `name` in each.",
         &[("(as-> 1 n (+ n 1) [n n])", "[2 2]")],
     ),
     entry("begin", &["[& forms]"], "Scheme's name for `do`.", &[("(begin 1 2)", "2")]),
     entry(
         "case",
         &["[x & constants-and-values]"],
-        "The value beside the constant that equals `x`; a last single form is the default.",
+        "The value paired with the constant equal to `x`; a single last form is the default.",
         &[("(case 2 1 :one (2 3) :few :many)", ":few")],
     ),
     entry(
         "comment",
         &["[& forms]"],
-        "Nothing: the forms are read and left alone.",
+        "Returns nil; the forms are read but not evaluated.",
         &[("(comment (undefined))", "nil")],
     ),
     entry(
         "cond",
         &["[& tests-and-values]"],
-        "The value beside the first test that is true; Scheme's clauses `((test) value)` are understood too.",
+        "The value paired with the first true test; Scheme's clauses `((test) value)` are accepted too.",
         &[("(cond (> 1 2) :a :else :b)", ":b"), ("(cond ((> 1 2) :a) (else :b))", ":b")],
     ),
     entry(
         "cond->",
         &["[x & tests-and-steps]"],
-        "Threads `x` first through those steps whose test is true.",
+        "Threads `x` as in `->` through the steps whose test is true.",
         &[("(cond-> 1 true inc false (* 100))", "2")],
     ),
     entry(
         "cond->>",
         &["[x & tests-and-steps]"],
-        "Threads `x` last through those steps whose test is true.",
+        "Threads `x` as in `->>` through the steps whose test is true.",
         &[("(cond->> [1 2] true (map inc))", "(2 3)")],
     ),
     entry(
         "condp",
         &["[pred x & tests-and-values]"],
-        "The value beside the first test for which `(pred test x)` is true.",
+        "The value paired with the first test for which `(pred test x)` is true.",
         &[("(condp = 2 1 :one 2 :two)", ":two")],
     ),
     entry(
         "delay",
         &["[& body]"],
-        "A value that is computed when it is first asked for with `force` or `@`.",
+        "A value that is computed once, on first use of `force` or `@`.",
         &[("@(delay (+ 1 2))", "3")],
     ),
     entry(
         "dir",
         &["[]", "[name]"],
-        "Lists the servers and namespaces, or what one of them has.",
+        "Lists the servers and namespaces, or the contents of one.",
         &[("(dir 'json)", "nil")],
     ),
-    entry("do", &["[& forms]"], "Evaluates the forms in order; the last one's value.", &[("(do 1 2)", "2")]),
+    entry("do", &["[& forms]"], "Evaluates the forms in order; returns the last one's value.", &[("(do 1 2)", "2")]),
     entry(
         "doc",
         &["[name]", "[tool :schema]"],
-        "Prints what a name is for: definition, tool, function or form; with `:schema` the JSON Schemas of a tool.",
+        "Prints the documentation of a definition, tool, function or form; with `:schema`, the JSON Schemas of a tool.",
         &[("(doc count)", "nil")],
     ),
     entry(
         "doseq",
         &["[bindings & body]"],
-        "Evaluates the body for each item, for its effects; `:when`, `:while` and `:let` as in `for`.",
+        "Evaluates the body for each item, for side effects; `:when`, `:while` and `:let` as in `for`.",
         &[("(doseq [x [1 2]] (println x))", "nil")],
     ),
     entry(
@@ -144,7 +144,7 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "doto",
         &["[x & steps]"],
-        "Threads `x` first through each step, for their effects; the value is `x`.",
+        "Calls each step with `x` as the first argument, for side effects; returns `x`.",
         &[("(doto 1 (+ 2))", "1")],
     ),
     entry(
@@ -156,13 +156,16 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "for",
         &["[bindings body]"],
-        "The body's value for each item, nested from left to right; `:when`, `:while`, `:let`.",
+        "List comprehension: the body's value for each item, nested left to right; `:when`, `:while`, `:let`.",
         &[("(for [x [1 2 3] :when (odd? x)] (* x x))", "(1 9)")],
     ),
     entry(
         "for/list",
         &["[[clauses] & body]", "[[name coll & more] & body]"],
-        "Racket's loop: the value of the body for each item of `[x xs]`, of several such clauses side by side, with `#:when test` and `#:unless test` between them; `for*/list` goes through all combinations. Its kin make something else of the values: `for/vector`, `for/set`, `for/hash` (of pairs), `for/sum`, `for/product`, `for/and`, `for/or`, `for/first`, `for/last`, `for/string`.",
+        "Racket's loop: the value of the body for each item of `[x xs]`, with several such clauses in parallel, and \
+         `#:when test` and `#:unless test` between them; `for*/list` nests them, for all combinations. Variants \
+         collect differently: `for/vector`, `for/set`, `for/hash` (of pairs), `for/sum`, `for/product`, `for/and`, \
+         `for/or`, `for/first`, `for/last`, `for/string`.",
         &[
             ("(for/list ([x [1 2 3]] #:when (odd? x)) (* x x))", "(1 9)"),
             ("(for/sum ([x [1 2]] [y [10 20]]) (* x y))", "50"),
@@ -171,26 +174,27 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "for/fold",
         &["[[[accumulator start] & more] [clauses] & body]"],
-        "Racket's fold: the accumulator is what the body was in the round before; of several accumulators a vector.",
+        "Racket's fold: the accumulator is the body's value in the previous iteration; several accumulators are a \
+         vector.",
         &[("(for/fold ([sum 0]) ([x [1 2 3]]) (+ sum x))", "6")],
     ),
     entry(
         "if",
         &["[test then]", "[test then else]"],
-        "Chooses; only nil and false are false.",
+        "Conditional; only nil and false are false.",
         &[("(if nil 1 2)", "2")],
     ),
     entry(
         "if-let",
         &["[[name value] then else]"],
-        "Binds the value and chooses `then` if it is true.",
+        "Binds the value and evaluates `then` if it is true.",
         &[("(if-let [x (first [])] x :none)", ":none")],
     ),
-    entry("if-not", &["[test then else]"], "`if` the other way round.", &[("(if-not nil 1 2)", "1")]),
+    entry("if-not", &["[test then else]"], "`if` with the test negated.", &[("(if-not nil 1 2)", "1")]),
     entry(
         "if-some",
         &["[[name value] then else]"],
-        "Binds the value and chooses `then` unless it is nil.",
+        "Binds the value and evaluates `then` unless it is nil.",
         &[("(if-some [x false] [x] :none)", "[false]")],
     ),
     entry(
@@ -199,36 +203,36 @@ const TABLE: &[SyntaxEntry] = &[
         "Accepted for classes whose functions are known here; they need no import.",
         &[("(import '(java.time LocalDate))", "nil")],
     ),
-    entry("in-ns", &["[name]"], "The session's own namespace: there is no other.", &[("(in-ns 'app)", "user")]),
+    entry("in-ns", &["[name]"], "The session's own namespace; the name is ignored.", &[("(in-ns 'app)", "user")]),
     entry(
         "alias",
         &["[alias namespace]"],
-        "Makes a namespace known under another name, as `require` with `:as`.",
+        "Defines an alias of a namespace, as `require` with `:as`.",
         &[("(alias 's 'clojure.string) (s/trim \" a \")", "\"a\"")],
     ),
     entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
     entry(
         "lazy-cat",
         &["[& colls]"],
-        "The collections one after another, each evaluated when it is reached.",
+        "Concatenates the collections lazily, each evaluated when reached.",
         &[("(def fibs (lazy-cat [0 1] (map + fibs (rest fibs)))) (take 6 fibs)", "(0 1 1 2 3 5)")],
     ),
     entry(
         "lazy-seq",
         &["[& body]"],
-        "A sequence whose beginning is computed when it is asked for.",
+        "A lazy sequence, whose body is evaluated on first use.",
         &[("(defn up [n] (lazy-seq (cons n (up (inc n))))) (take 3 (up 1))", "(1 2 3)")],
     ),
     entry(
         "let",
         &["[bindings & body]"],
-        "Binds names for the body; patterns take values apart.",
+        "Binds names for the body; patterns destructure values.",
         &[("(let [[a b] [1 2] {:keys [c]} {:c 3}] (+ a b c))", "6"), ("(let ((a 1) (b 2)) (+ a b))", "3")],
     ),
     entry(
         "letfn",
         &["[functions & body]"],
-        "Binds functions that see each other.",
+        "Binds mutually recursive functions.",
         &[(
             "(letfn [(e? [n] (if (zero? n) true (o? (dec n)))) (o? [n] (if (zero? n) false (e? (dec n))))] (e? 10))",
             "true",
@@ -243,74 +247,76 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "loop",
         &["[bindings & body]"],
-        "Binds names; `recur` goes round with new values.",
+        "Binds names; `recur` repeats the body with new values.",
         &[("(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))", "[0 1 2]")],
     ),
     entry(
         "ns",
         &["[name & clauses]"],
-        "Makes the aliases and names known that its `:require` and `:use` ask for, as `require` does.",
+        "Defines the aliases and names that its `:require` and `:use` clauses request, as `require` does.",
         &[("(ns app (:require [clojure.string :as s])) (s/join \"-\" [1 2])", "\"1-2\"")],
     ),
     entry("or", &["[& tests]"], "The first value that is true, else the last.", &[("(or nil 2)", "2")]),
     entry(
         "parallel",
         &["[{key call …}]", "[[call …]]"],
-        "The map or vector with what the calls in it come to, their tool calls under way at once; the first error that is not caught ends the others.",
+        "The map or vector with the results of the calls in it, whose tool calls run concurrently; the first uncaught \
+         error cancels the others.",
         &[("(parallel {:a (inc 1) :b (inc 2)})", "{:a 2, :b 3}"), ("(parallel [(inc 1) (inc 2)])", "[2 3]")],
     ),
     entry(
         "pcalls",
         &["[& calls]"],
-        "The values of the calls in order, their tool calls under way at once.",
+        "The values of the calls in order; their tool calls run concurrently.",
         &[("(pcalls (inc 1) (inc 2))", "(2 3)")],
     ),
     entry("progn", &["[& forms]"], "Common Lisp's name for `do`.", &[("(progn 1 2)", "2")]),
-    entry("pvalues", &["[& expressions]"], "As `pcalls`.", &[("(pvalues (inc 1) (inc 2))", "(2 3)")]),
+    entry("pvalues", &["[& expressions]"], "Like `pcalls`.", &[("(pvalues (inc 1) (inc 2))", "(2 3)")]),
     entry("quote", &["[form]"], "The form itself, as data; also written `'form`.", &[("'(a 1)", "(a 1)")]),
     entry(
         "recur",
         &["[& values]"],
-        "Goes round the innermost `loop` or function, from its last position.",
+        "Repeats the innermost `loop` or function with new values, from tail position.",
         &[("(loop [n 3] (if (pos? n) (recur (dec n)) n))", "0")],
     ),
     entry(
         "refer",
         &["[library & filters]"],
-        "As `use`.",
+        "Like `use`.",
         &[("(refer 'clojure.set :only '[union]) (union #{1} #{2})", "#{1 2}")],
     ),
-    entry("refer-clojure", &["[& filters]"], "Nothing: Clojure's names are there.", &[("(refer-clojure)", "nil")]),
+    entry("refer-clojure", &["[& filters]"], "No effect: Clojure's names are built in.", &[("(refer-clojure)", "nil")]),
     entry(
         "require",
         &["[& libraries]"],
-        "Makes an alias of a namespace known, and names with `:refer`, for this and later programs of the session; \
-         everything is loaded already.",
+        "Defines an alias of a namespace, and names with `:refer`, for this and later programs of the session; \
+         everything is already loaded.",
         &[("(require '[clojure.set :as s :refer [union]]) (s/difference (union #{1} #{2}) #{1})", "#{2}")],
     ),
-    entry("some->", &["[x & steps]"], "Threads as `->`, up to the first nil.", &[("(some-> {:a nil} :a inc)", "nil")]),
+    entry("some->", &["[x & steps]"], "Like `->`, but stops at the first nil.", &[("(some-> {:a nil} :a inc)", "nil")]),
     entry(
         "some->>",
         &["[x & steps]"],
-        "Threads as `->>`, up to the first nil.",
+        "Like `->>`, but stops at the first nil.",
         &[("(some->> [1 2] (map inc))", "(2 3)")],
     ),
     entry(
         "syntax-quote",
         &["[form]"],
-        "A template for a form, its names written with their namespaces; also written with a backquote.",
+        "A template for a form, with namespace-qualified names; also written with a backquote.",
         &[("`(list a ~(+ 1 2))", "(clojure.core/list user/a 3)")],
     ),
     entry(
         "source",
         &["[name]"],
-        "Prints the code of a function: of the session's as it was written, of the language's where it is written in the language itself.",
+        "Prints the source of a function: of the session as it was written, of the language if it is written in the \
+         language itself.",
         &[("(source sum)", "nil")],
     ),
     entry(
         "time",
         &["[& forms]"],
-        "The value of the forms; prints how long they took, in milliseconds of the host's clock.",
+        "The value of the forms; prints the elapsed time in milliseconds of the host's clock.",
         &[("(time 1)", "1")],
     ),
     entry(
@@ -323,14 +329,14 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "use",
         &["[& libraries]"],
-        "Makes the names of a namespace known without their prefix, but those that mean something else already.",
+        "Makes the names of a namespace available without prefix, except those that already have another meaning.",
         &[("(use 'clojure.set) (union #{1} #{2})", "#{1 2}")],
     ),
     entry("when", &["[test & body]"], "The body's value if the test is true.", &[("(when true 1 2)", "2")]),
     entry(
         "when-first",
         &["[[name coll] & body]"],
-        "Binds the first item of a collection that is not empty.",
+        "Evaluates the body with the first item bound, if there is one.",
         &[("(when-first [x [1 2]] x)", "1")],
     ),
     entry(
@@ -349,26 +355,27 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "while",
         &["[test & body]"],
-        "Evaluates the body as long as the test is true.",
+        "Evaluates the body while the test is true.",
         &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
     ),
     entry("with-in-str", &["[s & body]"], "Lets `read` read `s`.", &[("(with-in-str \"1\" (read))", "1")]),
     entry(
         "with-out-str",
         &["[& body]"],
-        "What the body prints, as a string.",
+        "The output of the body, as a string.",
         &[("(with-out-str (print \"a\") (println 1))", "\"a1\\n\"")],
     ),
     entry(
         "with-precision",
         &["[digits & body]", "[digits :rounding mode & body]"],
-        "The body's value, an exact decimal rounded to that many digits; halves go up unless a mode such as HALF_EVEN says otherwise.",
+        "The body's value, an exact decimal rounded to `digits` digits; halves round up unless a mode such as \
+         HALF_EVEN is given.",
         &[("(with-precision 3 (/ 10M 3))", "3.33M"), ("(with-precision 2 :rounding DOWN (* 1.99M 1))", "1.9M")],
     ),
     entry(
         "defmulti",
         &["[name dispatch-fn & options]"],
-        "Defines a function whose method is chosen by what the dispatch function makes of the arguments.",
+        "Defines a multimethod, which chooses its method by the value of the dispatch function on the arguments.",
         &[(
             "(defmulti area :shape) (defmethod area :square [s] (* (:side s) (:side s))) (area {:shape :square :side 3})",
             "9",
@@ -377,7 +384,7 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "defmethod",
         &["[multi value [args] & body]"],
-        "Adds to a multimethod what it does for a dispatch value; `:default` is for all others.",
+        "Adds a method for a dispatch value to a multimethod; `:default` is for all other values.",
         &[(
             "(defmulti f even?) (defmethod f true [n] :even) (defmethod f :default [n] :odd) (map f [1 2])",
             "(:odd :even)",
@@ -386,7 +393,7 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "defprotocol",
         &["[name & signatures]"],
-        "Defines functions that are implemented for each type apart, with `extend-type` or `defrecord`.",
+        "Defines functions that are implemented separately for each type, with `extend-type` or `defrecord`.",
         &[(
             "(defprotocol Named (title [x])) (extend-type String Named (title [s] (str \"Mr \" s))) (title \"X\")",
             "\"Mr X\"",
@@ -410,7 +417,8 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "defrecord",
         &["[name [fields] & protocols-and-methods]"],
-        "Defines a kind of map with the constructors `(->Name field …)`, `(Name. field …)` and `(map->Name {…})`. In its methods the fields are in scope; `Object (toString [this] …)` says what `str` makes of it.",
+        "Defines a kind of map with the constructors `(->Name field …)`, `(Name. field …)` and `(map->Name {…})`. In \
+         its methods the fields are in scope; `Object (toString [this] …)` defines its `str`.",
         &[
             ("(defrecord Point [x y]) (:x (->Point 1 2))", "1"),
             ("(defrecord P [x]) (instance? P (map->P {:x 1}))", "true"),
@@ -419,17 +427,17 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "deftype",
         &["[name [fields] & protocols-and-methods]"],
-        "As `defrecord`.",
+        "Like `defrecord`.",
         &[("(deftype Pair [a b]) (.-b (Pair. 1 2))", "2")],
     ),
     entry(
         "reify",
         &["[& protocols-and-methods]"],
-        "An object that implements protocols by itself.",
+        "An anonymous object that implements protocols.",
         &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
     ),
     entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "#user.P{:x 1}")]),
-    entry("and-let*", &["[[bindings] & body]"], "As `when-let*`.", &[("(and-let* ((a 1) (b 2)) (+ a b))", "3")]),
+    entry("and-let*", &["[[bindings] & body]"], "Like `when-let*`.", &[("(and-let* ((a 1) (b 2)) (+ a b))", "3")]),
     entry("begin0", &["[value & forms]"], "Racket's name for `prog1`.", &[("(begin0 1 2)", "1")]),
     entry(
         "case-lambda",
@@ -440,32 +448,32 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "cl-destructuring-bind",
         &["[(names) value & body]"],
-        "As `destructuring-bind`.",
+        "Like `destructuring-bind`.",
         &[("(cl-destructuring-bind (a b) [1 2] (+ a b))", "3")],
     ),
-    entry("cl-dolist", &["[(name coll) & body]"], "As `dolist`.", &[("(cl-dolist (x '(1 2)) (println x))", "nil")]),
+    entry("cl-dolist", &["[(name coll) & body]"], "Like `dolist`.", &[("(cl-dolist (x '(1 2)) (println x))", "nil")]),
     entry(
         "cl-flet",
         &["[((name (parameters) & body)) & body]"],
-        "As `flet`.",
+        "Like `flet`.",
         &[("(cl-flet ((f (x) (* 2 x))) (f 4))", "8")],
     ),
     entry(
         "cl-labels",
         &["[((name (parameters) & body)) & body]"],
-        "As `flet`.",
+        "Like `flet`.",
         &[("(cl-labels ((f (x) (* 2 x))) (f 4))", "8")],
     ),
     entry(
         "cl-loop",
         &["[bindings & body]"],
-        "As `loop`; Common Lisp's words get an error that shows `for`.",
+        "Like `loop`; Common Lisp's keywords raise an error that shows `for`.",
         &[("(cl-loop [i 0] (if (< i 3) (recur (inc i)) i))", "3")],
     ),
     entry(
         "cl-multiple-value-bind",
         &["[(names) values & body]"],
-        "As `multiple-value-bind`.",
+        "Like `multiple-value-bind`.",
         &[("(cl-multiple-value-bind (a b) (values 1 2) (+ a b))", "3")],
     ),
     entry(
@@ -501,7 +509,7 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "let*-values",
         &["[(((names) values)) & body]"],
-        "As `let-values`.",
+        "Like `let-values`.",
         &[("(let*-values (((a b) (values 1 2)) ((c) (list (+ a b)))) c)", "3")],
     ),
     entry(
@@ -516,7 +524,12 @@ const TABLE: &[SyntaxEntry] = &[
         "Common Lisp's `let` for functions of several values, which are vectors here.",
         &[("(multiple-value-bind (a b) (values 1 2) (+ a b))", "3")],
     ),
-    entry("prog1", &["[value & forms]"], "The first form's value, once all are evaluated.", &[("(prog1 1 2 3)", "1")]),
+    entry(
+        "prog1",
+        &["[value & forms]"],
+        "Evaluates all forms; returns the first one's value.",
+        &[("(prog1 1 2 3)", "1")],
+    ),
     entry(
         "receive",
         &["[(names) values & body]"],
@@ -529,11 +542,6 @@ const TABLE: &[SyntaxEntry] = &[
         "`when-let` with several bindings, all of which must be true.",
         &[("(when-let* [a 1 b 2] (+ a b))", "3")],
     ),
-    entry("λ", &["[(parameters) & body]"], "As `lambda`.", &[("((λ (x) (* x x)) 3)", "9")]),
-    entry(
-        "null",
-        &["[x]"],
-        "Common Lisp's question whether a list is empty; as a value write `nil`.",
-        &[("(null '())", "true")],
-    ),
+    entry("λ", &["[(parameters) & body]"], "Like `lambda`.", &[("((λ (x) (* x x)) 3)", "9")]),
+    entry("null", &["[x]"], "Common Lisp's test for an empty list; as a value write `nil`.", &[("(null '())", "true")]),
 ];

@@ -29,14 +29,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDate/ofEpochDay",
         &["[days]"],
-        "The date so many days after 1970-01-01.",
+        "The date `days` days after 1970-01-01.",
         &[("(str (LocalDate/ofEpochDay 19723))", "\"2024-01-01\"")],
         |_, arguments| Ok(value(Time::Date(of_epoch_day(integer(&arguments[0])?)?))),
     ),
     Builtin::new(
         "LocalDate/ofYearDay",
         &["[year day]"],
-        "The date of a day of the year.",
+        "The date of day `day` of the year.",
         &[("(str (LocalDate/ofYearDay 2024 60))", "\"2024-02-29\"")],
         |_, arguments| {
             let year = bounded(&arguments[0], "the year", -9999, 9999)?;
@@ -55,7 +55,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalTime/ofSecondOfDay",
         &["[seconds]"],
-        "The time of day so many seconds after midnight.",
+        "The time of day `seconds` after midnight.",
         &[("(str (LocalTime/ofSecondOfDay 3600))", "\"01:00\"")],
         |_, arguments| {
             let seconds = bounded(&arguments[0], "the second of the day", 0, 86_399)?;
@@ -72,7 +72,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDateTime/ofEpochSecond",
         &["[seconds nanos offset]"],
-        "The date and time so many seconds after 1970 at a distance from UTC.",
+        "The date and time `seconds` after 1970, at an offset from UTC.",
         &[("(str (LocalDateTime/ofEpochSecond 0 0 ZoneOffset/UTC))", "\"1970-01-01T00:00\"")],
         |machine, arguments| {
             let nanos = i32::try_from(integer(&arguments[1])?).map_err(|_| too_far())?;
@@ -115,7 +115,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "DayOfWeek/of",
         &["[n]"],
-        "The name of a day of the week, Monday being 1.",
+        "The name of a day of the week; Monday is 1.",
         &[("(DayOfWeek/of 3)", "\"WEDNESDAY\"")],
         |_, arguments| {
             let day = bounded(&arguments[0], "the day of the week", 1, 7)?;
@@ -125,7 +125,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "DayOfWeek/valueOf",
         &["[name]"],
-        "The name of a day of the week, checked.",
+        "The name of a day of the week, validated.",
         &[("(DayOfWeek/valueOf \"MONDAY\")", "\"MONDAY\"")],
         |_, arguments| of_name(&arguments[0], &WEEKDAYS, "a day of the week such as \"MONDAY\""),
     ),
@@ -139,7 +139,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Month/of",
         &["[n]"],
-        "The name of a month, January being 1.",
+        "The name of a month; January is 1.",
         &[("(Month/of 2)", "\"FEBRUARY\"")],
         |_, arguments| {
             let month = bounded(&arguments[0], "the month", 1, 12)?;
@@ -149,7 +149,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Month/valueOf",
         &["[name]"],
-        "The name of a month, checked.",
+        "The name of a month, validated.",
         &[("(Month/valueOf \"MARCH\")", "\"MARCH\"")],
         |_, arguments| of_name(&arguments[0], &MONTHS, "a month such as \"MARCH\""),
     ),
@@ -159,7 +159,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".getValue",
         &["[x]"],
-        "The number of a day of the week (Monday is 1), of a month or of a year; the value of an entry of a map.",
+        "The number of a day of the week (Monday is 1), of a month or of a year; the value of a map entry.",
         &[("(.getValue DayOfWeek/MONDAY)", "1"), ("(.getValue Month/MARCH)", "3")],
         |_, arguments| match &arguments[0] {
             Value::Int(year) => Ok(Value::Int(*year)),
@@ -176,7 +176,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".getDisplayName",
         &["[name style]", "[name style locale]"],
-        "The English name of a day of the week or a month: whole, shortened or as a letter.",
+        "The English name of a day of the week or a month: full, short or as one letter.",
         &[("(.getDisplayName DayOfWeek/MONDAY TextStyle/SHORT Locale/ENGLISH)", "\"Mon\"")],
         |_, arguments| {
             let given = string(&arguments[0])?;
@@ -196,14 +196,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ZoneOffset/ofHours",
         &["[hours]"],
-        "The zone so many hours from UTC.",
+        "The zone `hours` hours from UTC.",
         &[("(str (ZoneOffset/ofHours -5))", "\"-05:00\"")],
         |_, arguments| offset(bounded(&arguments[0], "the hours from UTC", -18, 18)? * 3600),
     ),
     Builtin::new(
         "ZoneOffset/ofHoursMinutes",
         &["[hours minutes]"],
-        "The zone so many hours and minutes from UTC.",
+        "The zone at an offset in hours and minutes from UTC.",
         &[("(str (ZoneOffset/ofHoursMinutes 5 30))", "\"+05:30\"")],
         |_, arguments| {
             let hours = bounded(&arguments[0], "the hours from UTC", -18, 18)?;
@@ -213,7 +213,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Duration/ofDays",
         &["[n]"],
-        "A duration of so many days of twenty-four hours.",
+        "A duration of `n` days of 24 hours.",
         &[("(str (Duration/ofDays 1))", "\"PT24H\"")],
         |_, arguments| Ok(value(Time::Duration(Amount::times(&arguments[0], Unit::Days(1))?.duration()?))),
     ),

@@ -27,7 +27,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/month",
         &["[t]"],
-        "The month, January being 1.",
+        "The month, from 1 (January).",
         &[("(time/month \"2024-03-05\")", "3")],
         |machine, arguments| of_date(machine, arguments, |date| date.month().into()),
     ),
@@ -62,7 +62,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/nano",
         &["[t]"],
-        "The nanoseconds beyond the whole second, of a time or a duration.",
+        "The nanoseconds within the second, of a time or a duration.",
         &[("(time/nano \"2024-03-05T14:30:05.5Z\")", "500000000")],
         |machine, arguments| match &arguments[0] {
             Value::Time(time) if let Time::Duration(duration) = &**time => {
@@ -91,7 +91,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/week",
         &["[t]"],
-        "The week of the year by ISO 8601: weeks begin on Monday, and week 1 has the year's first Thursday.",
+        "The week of the year by ISO 8601: weeks begin on Monday, and week 1 contains the year's first Thursday.",
         &[("(time/week \"2024-03-05\")", "10"), ("(time/week \"2024-12-30\")", "1")],
         |machine, arguments| of_date(machine, arguments, |date| date.iso_week_date().week().into()),
     ),
@@ -115,7 +115,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/days-in-month",
         &["[t]"],
-        "How many days the month has.",
+        "The number of days in the month.",
         &[("(time/days-in-month \"2024-02-10\")", "29")],
         |machine, arguments| of_date(machine, arguments, |date| date.days_in_month().into()),
     ),
@@ -135,7 +135,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".lengthOfYear",
         &["[t]"],
-        "How many days the year has.",
+        "The number of days in the year.",
         &[("(.lengthOfYear (LocalDate/of 2024 2 10))", "366")],
         |machine, arguments| of_date(machine, arguments, |date| date.days_in_year().into()),
     ),
@@ -185,7 +185,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".getTotalSeconds",
         &["[zone]"],
-        "How many seconds a zone at a fixed distance is from UTC.",
+        "The offset from UTC, in seconds, of a fixed-offset zone.",
         &[("(.getTotalSeconds (ZoneOffset/ofHours -5))", "-18000")],
         |machine, arguments| {
             let zone = given::zone(machine, &arguments[0])?;

@@ -17,7 +17,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Instant/parse",
         &["[s]"],
-        "The instant that text of ISO 8601 spells.",
+        "Parses an instant in ISO 8601.",
         &[("(str (Instant/parse \"2024-03-05T14:00:00+01:00\"))", "\"2024-03-05T13:00:00Z\"")],
         |machine, arguments| {
             let time = strict(machine, arguments, "time/offset-date-time", "2024-03-05T14:00:00Z")?;
@@ -27,7 +27,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDate/parse",
         &["[s]", "[s formatter]"],
-        "The date that text spells: as `2024-03-05`, or in a pattern.",
+        "Parses a date: as `2024-03-05`, or with a pattern.",
         &[
             ("(str (LocalDate/parse \"2024-03-05\"))", "\"2024-03-05\""),
             ("(str (LocalDate/parse \"05.03.2024\" (DateTimeFormatter/ofPattern \"dd.MM.yyyy\")))", "\"2024-03-05\""),
@@ -40,7 +40,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalTime/parse",
         &["[s]", "[s formatter]"],
-        "The time of day that text spells: as `14:30`, or in a pattern.",
+        "Parses a time of day: as `14:30`, or with a pattern.",
         &[("(str (LocalTime/parse \"2:30 PM\" (DateTimeFormatter/ofPattern \"h:mm a\")))", "\"14:30\"")],
         |machine, arguments| {
             let time = strict(machine, arguments, "time/time", "14:30:00")?;
@@ -50,7 +50,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDateTime/parse",
         &["[s]", "[s formatter]"],
-        "The date and time that text spells: as `2024-03-05T14:30`, or in a pattern.",
+        "Parses a date and time: as `2024-03-05T14:30`, or with a pattern.",
         &[("(str (LocalDateTime/parse \"2024-03-05T14:30\"))", "\"2024-03-05T14:30\"")],
         |machine, arguments| {
             let time = strict(machine, arguments, "time/date-time", "2024-03-05T14:30:00")?;
@@ -60,7 +60,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ZonedDateTime/parse",
         &["[s]", "[s formatter]"],
-        "The date and time with its offset or zone that text spells.",
+        "Parses a date and time with an offset or zone.",
         &[(
             "(str (ZonedDateTime/parse \"2024-03-05T14:30+01:00[Europe/Paris]\"))",
             "\"2024-03-05T14:30+01:00[Europe/Paris]\"",
@@ -76,7 +76,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "YearMonth/parse",
         &["[s]", "[s formatter]"],
-        "The month of a year that text spells: as `2024-03`, or in a pattern.",
+        "Parses a month of a year: as `2024-03`, or with a pattern.",
         &[("(str (YearMonth/parse \"2024-03\"))", "\"2024-03\"")],
         |machine, arguments| {
             let time = strict(machine, arguments, "time/year-month", "2024-03")?;
@@ -86,21 +86,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Duration/parse",
         &["[s]"],
-        "The duration that text of ISO 8601 spells: `PT1H30M`.",
+        "Parses an ISO 8601 duration: `PT1H30M`.",
         &[("(str (Duration/parse \"PT90M\"))", "\"PT1H30M\"")],
         |machine, arguments| strict(machine, arguments, "time/duration", "PT1H30M").map(value),
     ),
     Builtin::new(
         "Period/parse",
         &["[s]"],
-        "The period that text of ISO 8601 spells: `P1Y2M3D`.",
+        "Parses an ISO 8601 period: `P1Y2M3D`.",
         &[("(str (Period/parse \"P2W\"))", "\"P14D\"")],
         |machine, arguments| strict(machine, arguments, "time/period", "P1Y2M3D").map(value),
     ),
     Builtin::new(
         "DateTimeFormatter/ofPattern",
         &["[pattern]", "[pattern locale]"],
-        "A formatter, which is its pattern: the language is English.",
+        "A formatter, which is the pattern itself; the language is English.",
         &[("(.format (LocalDate/of 2024 3 5) (DateTimeFormatter/ofPattern \"d MMM yyyy\"))", "\"5 Mar 2024\"")],
         |machine, arguments| {
             let pattern = string(&arguments[0])?;
@@ -128,14 +128,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withLocale",
         &["[formatter locale]"],
-        "The same formatter: the language is English.",
+        "The formatter unchanged: the language is English.",
         &[("(.withLocale (DateTimeFormatter/ofPattern \"MMM\") Locale/ENGLISH)", "\"MMM\"")],
         |_, arguments| Ok(take(arguments, 0)),
     ),
     Builtin::new(
         "java.text.SimpleDateFormat.",
         &["[pattern]", "[pattern locale]"],
-        "A formatter that reads points in time, in UTC where the text has no zone.",
+        "A formatter that parses points in time, in UTC if the text has no zone.",
         &[("(.format (java.text.SimpleDateFormat. \"yyyy-MM-dd\") (java.util.Date. 0))", "\"1970-01-01\"")],
         |_, arguments| {
             super::pattern::Pattern::read(string(&arguments[0])?)?;
@@ -148,7 +148,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".format",
         &["[t formatter]", "[formatter t]"],
-        "A time as text in a pattern.",
+        "Formats a time with a pattern.",
         &[("(.format (LocalDate/of 2024 3 5) DateTimeFormatter/ISO_DATE)", "\"2024-03-05\"")],
         |machine, arguments| {
             if !matches!(arguments[0], Value::Time(_)) {
@@ -161,7 +161,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".parse",
         &["[formatter s]"],
-        "The time that text in a pattern spells.",
+        "Parses text with a pattern as a time.",
         &[("(.getTime (.parse (java.text.SimpleDateFormat. \"yyyy-MM-dd\") \"2024-03-05\"))", "1709596800000")],
         |machine, arguments| {
             let format = Format::of(machine, &arguments[0])?;

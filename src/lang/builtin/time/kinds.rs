@@ -14,7 +14,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/instant",
         &["[t]", "[t zone]"],
-        "The point in time; what has no zone is read in UTC, or in the zone.",
+        "The point in time; a time without a zone is read in UTC, or in `zone`.",
         &[
             ("(str (time/instant \"2024-03-05T14:00:00+01:00\"))", "\"2024-03-05T13:00:00Z\""),
             ("(str (time/instant \"2024-03-05\" \"Asia/Tokyo\"))", "\"2024-03-04T15:00:00Z\""),
@@ -28,7 +28,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/date",
         &["[t]", "[t zone]", "[year month day]"],
-        "The date of a time (as it shows it itself, or in a zone), or of a year, a month and a day.",
+        "The date of a time (in its own zone, or in `zone`), or from a year, a month and a day.",
         &[
             ("(time/date \"2024-03-05T23:30:00Z\")", "#time/date \"2024-03-05\""),
             ("(time/date \"2024-03-05T23:30:00Z\" \"Asia/Tokyo\")", "#time/date \"2024-03-06\""),
@@ -45,7 +45,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/time-of-day",
         &["[t]", "[t zone]"],
-        "The time of day without its date.",
+        "The time of day, without the date.",
         &[("(str (time/time-of-day \"2024-03-05T14:30:00Z\"))", "\"14:30\"")],
         |machine, arguments| {
             let time = shown(machine, arguments)?;
@@ -55,7 +55,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/date-time",
         &["[t]", "[t zone]", "[year month day & hour-minute-second-nano]"],
-        "The date and time of day without a zone, as a time shows it itself or in a zone; or of numbers.",
+        "The date and time of day without a zone, of a time in its own zone or in `zone`; or from numbers.",
         &[
             ("(str (time/date-time \"2024-03-05T14:00:00Z\" \"Asia/Tokyo\"))", "\"2024-03-05T23:00\""),
             ("(str (time/date-time 2024 3 5 14 30))", "\"2024-03-05T14:30\""),
@@ -77,7 +77,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/year-month",
         &["[t]"],
-        "The month of a year that a time is in.",
+        "The year and month of a time.",
         &[("(str (time/year-month \"2024-03-05\"))", "\"2024-03\"")],
         |machine, arguments| {
             let time = given::time(machine, &arguments[0])?;
@@ -87,7 +87,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/in-zone",
         &["[t zone]"],
-        "The same point in time on the clocks of a zone; what has no zone is read there.",
+        "Converts a point in time to a zone; a time without a zone is read in that zone.",
         &[
             (
                 "(str (time/in-zone \"2024-03-05T14:00:00Z\" \"Europe/Paris\"))",
@@ -100,7 +100,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/utc",
         &["[t]"],
-        "The same point in time in UTC, as an instant; what has no zone is read in UTC.",
+        "Converts a point in time to UTC, as an instant; a time without a zone is read in UTC.",
         &[("(str (time/utc \"2024-03-05T14:00:00+01:00\"))", "\"2024-03-05T13:00:00Z\"")],
         |machine, arguments| {
             let time = given::time(machine, &arguments[0])?;
@@ -110,7 +110,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withZoneSameLocal",
         &["[t zone]"],
-        "What the clocks show, taken to be those of another zone.",
+        "The local date and time, reinterpreted in another zone.",
         &[(
             "(str (.withZoneSameLocal (time/in-zone \"2024-03-05T14:00\" \"Europe/Paris\") \"Asia/Tokyo\"))",
             "\"2024-03-05T14:00+09:00[Asia/Tokyo]\"",
@@ -125,7 +125,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/zone",
         &["[zone]"],
-        "A time zone by its name or its distance from UTC; of a time, the zone that it is in, or nil.",
+        "A time zone by name or UTC offset; of a time, its zone, or nil.",
         &[
             ("(str (time/zone \"Europe/Paris\"))", "\"Europe/Paris\""),
             ("(str (time/zone \"+5:30\"))", "\"+05:30\""),
@@ -143,7 +143,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/offset",
         &["[t]"],
-        "How far a time is from UTC, as a zone: `+01:00`.",
+        "The offset of a time from UTC, as a zone: `+01:00`.",
         &[("(str (time/offset (time/in-zone \"2024-07-01\" \"Europe/Paris\")))", "\"+02:00\"")],
         |machine, arguments| {
             let time = given::time(machine, &arguments[0])?;
@@ -158,7 +158,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/time?",
         &["[x]"],
-        "True for dates, times, instants, durations, periods and zones; false for text that spells one.",
+        "True for dates, times, instants, durations, periods and zones; false for text.",
         &[("(time/time? (time/now))", "true"), ("(time/time? \"2024-03-05\")", "false")],
         |_, arguments| Ok(Value::Bool(matches!(arguments[0], Value::Time(_)))),
     ),
@@ -175,7 +175,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/valid?",
         &["[s]", "[s pattern]"],
-        "True if text spells a date or time that `time/parse` can read.",
+        "True if `time/parse` can read the text as a date or time.",
         &[("(time/valid? \"2024-02-30\")", "false"), ("(time/valid? \"5 Mar 2024\")", "true")],
         |machine, arguments| {
             let (text, rest) = arguments.split_at_mut(1);

@@ -17,7 +17,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/duration",
         &["[amount]", "[n unit]", "[from to]", "[n unit & more]"],
-        "A length of time in seconds: of numbers and units, a map of units, text (\"PT1H30M\", \"1h 30m\"), or between two times.",
+        "A length of time in seconds: from numbers and units, a map of units, text (\"PT1H30M\", \"1h 30m\"), or \
+         between two times.",
         &[
             ("(str (time/duration 90 :minutes))", "\"PT1H30M\""),
             ("(str (time/duration {:hours 1 :minutes 30}))", "\"PT1H30M\""),
@@ -28,7 +29,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/period",
         &["[amount]", "[n unit]", "[from to]", "[years months days]"],
-        "A length of time in years, months and days: of numbers and units, a map of units, text (\"P1Y2M\"), or between two dates.",
+        "A length of time in years, months and days: from numbers and units, a map of units, text (\"P1Y2M\"), or \
+         between two dates.",
         &[
             ("(str (time/period {:years 1 :months 2}))", "\"P1Y2M\""),
             ("(str (time/period \"2024-01-31\" \"2024-03-01\"))", "\"P1M1D\""),
@@ -38,21 +40,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/nanos",
         &["[x]"],
-        "A duration of so many nanoseconds; or how many a duration has.",
+        "A duration of `x` nanoseconds; or the nanoseconds of a duration.",
         &[("(time/nanos (time/duration 1 :micros))", "1000")],
         |machine, arguments| both_ways(machine, &arguments[0], "nanos"),
     ),
     Builtin::new(
         "time/millis",
         &["[x]"],
-        "A duration of so many milliseconds; or how many whole ones a duration has.",
+        "A duration of `x` milliseconds; or the whole milliseconds of a duration.",
         &[("(time/millis (time/duration 2 :seconds))", "2000"), ("(str (time/millis 1500))", "\"PT1.5S\"")],
         |machine, arguments| both_ways(machine, &arguments[0], "millis"),
     ),
     Builtin::new(
         "time/seconds",
         &["[x]", "[x nanos]"],
-        "A duration of so many seconds, and of so many nanoseconds more; or how many whole ones a duration has.",
+        "A duration of `x` seconds, plus `nanos` nanoseconds; or the whole seconds of a duration.",
         &[
             ("(time/seconds (time/duration 2 :minutes))", "120"),
             ("(str (time/seconds 90))", "\"PT1M30S\""),
@@ -70,7 +72,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/minutes",
         &["[x]"],
-        "A duration of so many minutes; or how many whole ones a duration has.",
+        "A duration of `x` minutes; or the whole minutes of a duration.",
         &[
             ("(time/minutes (time/between \"2024-03-05T14:00\" \"2024-03-05T15:30\"))", "90"),
             ("(str (time/minutes 90))", "\"PT1H30M\""),
@@ -80,42 +82,42 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/hours",
         &["[x]"],
-        "A duration of so many hours; or how many whole ones a duration has.",
+        "A duration of `x` hours; or the whole hours of a duration.",
         &[("(time/hours (time/duration 150 :minutes))", "2"), ("(str (time/hours 2))", "\"PT2H\"")],
         |machine, arguments| both_ways(machine, &arguments[0], "hours"),
     ),
     Builtin::new(
         "time/days",
         &["[x]"],
-        "A period of so many days; or how many a period has, or whole ones of twenty-four hours a duration.",
+        "A period of `x` days; or the days of a period, or the whole 24-hour days of a duration.",
         &[("(time/days (time/duration 50 :hours))", "2"), ("(str (time/days 3))", "\"P3D\"")],
         |machine, arguments| both_ways(machine, &arguments[0], "days"),
     ),
     Builtin::new(
         "time/weeks",
         &["[x]"],
-        "A period of so many weeks; or how many whole ones a period or duration has.",
+        "A period of `x` weeks; or the whole weeks of a period or duration.",
         &[("(str (time/weeks 2))", "\"P14D\""), ("(time/weeks (time/days 20))", "2")],
         |machine, arguments| both_ways(machine, &arguments[0], "weeks"),
     ),
     Builtin::new(
         "time/months",
         &["[x]"],
-        "A period of so many months; or the months of a period, its years not counted.",
+        "A period of `x` months; or the months of a period, excluding its years.",
         &[("(str (time/months 3))", "\"P3M\"")],
         |machine, arguments| both_ways(machine, &arguments[0], "months"),
     ),
     Builtin::new(
         "time/years",
         &["[x]"],
-        "A period of so many years; or the years of a period.",
+        "A period of `x` years; or the years of a period.",
         &[("(str (time/years 3))", "\"P3Y\""), ("(time/years (time/period 1 2 3))", "1")],
         |machine, arguments| both_ways(machine, &arguments[0], "years"),
     ),
     Builtin::new(
         ".toTotalMonths",
         &["[period]"],
-        "All the months of a period, those of its years included.",
+        "All the months of a period, including its years.",
         &[("(.toTotalMonths (Period/of 1 2 3))", "14")],
         |_, arguments| {
             let Period { years, months, .. } = the_period(&arguments[0])?;
@@ -125,7 +127,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".normalized",
         &["[period]"],
-        "The same period with less than twelve months besides its years.",
+        "The period with its months carried into years, leaving fewer than twelve.",
         &[("(str (.normalized (Period/ofMonths 14)))", "\"P1Y2M\"")],
         |_, arguments| {
             let Period { years, months, days } = the_period(&arguments[0])?;
@@ -184,7 +186,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".isZero",
         &["[length]"],
-        "True if a duration or period is nothing.",
+        "True if a duration or period is zero.",
         &[("(.isZero Duration/ZERO)", "true")],
         |_, arguments| {
             Ok(Value::Bool(match the_length(&arguments[0])? {
@@ -196,21 +198,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".negated",
         &["[length]"],
-        "A duration or period the other way.",
+        "The negated duration or period.",
         &[("(str (.negated (Duration/ofHours 2)))", "\"PT-2H\"")],
         |_, arguments| multiplied(&arguments[0], -1),
     ),
     Builtin::new(
         ".multipliedBy",
         &["[length n]"],
-        "A duration or period so many times.",
+        "A duration or period times `n`.",
         &[("(str (.multipliedBy (Duration/ofMinutes 5) 3))", "\"PT15M\"")],
         |_, arguments| multiplied(&arguments[0], integer(&arguments[1])?),
     ),
     Builtin::new(
         ".dividedBy",
         &["[duration n]"],
-        "A part of a duration; or how often another duration goes into it.",
+        "A duration divided by `n`; or how often another duration fits into it.",
         &[("(str (.dividedBy (Duration/ofMinutes 5) 2))", "\"PT2M30S\"")],
         |_, arguments| {
             let nanos = the_duration(&arguments[0])?.as_nanos();

@@ -18,133 +18,133 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".plusYears",
         &["[t n]"],
-        "A time so many years later.",
+        "A time `n` years later.",
         &[("(str (.plusYears (LocalDate/of 2024 2 29) 1))", "\"2025-02-28\"")],
         |machine, arguments| moved(machine, arguments, Unit::Years(1), false),
     ),
     Builtin::new(
         ".plusMonths",
         &["[t n]"],
-        "A time so many months later.",
+        "A time `n` months later.",
         &[("(str (.plusMonths (LocalDate/of 2024 1 31) 1))", "\"2024-02-29\"")],
         |machine, arguments| moved(machine, arguments, Unit::Months(1), false),
     ),
     Builtin::new(
         ".plusWeeks",
         &["[t n]"],
-        "A time so many weeks later.",
+        "A time `n` weeks later.",
         &[("(str (.plusWeeks (LocalDate/of 2024 2 28) 1))", "\"2024-03-06\"")],
         |machine, arguments| moved(machine, arguments, Unit::Days(7), false),
     ),
     Builtin::new(
         ".plusDays",
         &["[t n]"],
-        "A time so many days later.",
+        "A time `n` days later.",
         &[("(str (.plusDays (LocalDate/of 2024 2 28) 2))", "\"2024-03-01\"")],
         |machine, arguments| moved(machine, arguments, Unit::Days(1), false),
     ),
     Builtin::new(
         ".plusHours",
         &["[t n]"],
-        "A time so many hours later.",
+        "A time `n` hours later.",
         &[("(str (.plusHours (LocalTime/of 23 0) 2))", "\"01:00\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(60 * MINUTE), false),
     ),
     Builtin::new(
         ".plusMinutes",
         &["[t n]"],
-        "A time so many minutes later.",
+        "A time `n` minutes later.",
         &[("(str (.plusMinutes (LocalTime/of 23 0) 45))", "\"23:45\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(MINUTE), false),
     ),
     Builtin::new(
         ".plusSeconds",
         &["[t n]"],
-        "A time so many seconds later.",
+        "A time `n` seconds later.",
         &[("(str (.plusSeconds (LocalTime/of 23 0) 45))", "\"23:00:45\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1_000_000_000), false),
     ),
     Builtin::new(
         ".plusMillis",
         &["[t n]"],
-        "A time so many milliseconds later.",
+        "A time `n` milliseconds later.",
         &[("(str (.plusMillis Instant/EPOCH 5))", "\"1970-01-01T00:00:00.005Z\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1_000_000), false),
     ),
     Builtin::new(
         ".plusNanos",
         &["[t n]"],
-        "A time so many nanoseconds later.",
+        "A time `n` nanoseconds later.",
         &[("(str (.plusNanos Instant/EPOCH 5))", "\"1970-01-01T00:00:00.000000005Z\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1), false),
     ),
     Builtin::new(
         ".minusYears",
         &["[t n]"],
-        "A time so many years earlier.",
+        "A time `n` years earlier.",
         &[("(str (.minusYears (LocalDate/of 2024 2 29) 1))", "\"2023-02-28\"")],
         |machine, arguments| moved(machine, arguments, Unit::Years(1), true),
     ),
     Builtin::new(
         ".minusMonths",
         &["[t n]"],
-        "A time so many months earlier.",
+        "A time `n` months earlier.",
         &[("(str (.minusMonths (LocalDate/of 2024 3 31) 1))", "\"2024-02-29\"")],
         |machine, arguments| moved(machine, arguments, Unit::Months(1), true),
     ),
     Builtin::new(
         ".minusWeeks",
         &["[t n]"],
-        "A time so many weeks earlier.",
+        "A time `n` weeks earlier.",
         &[("(str (.minusWeeks (LocalDate/of 2024 3 6) 1))", "\"2024-02-28\"")],
         |machine, arguments| moved(machine, arguments, Unit::Days(7), true),
     ),
     Builtin::new(
         ".minusDays",
         &["[t n]"],
-        "A time so many days earlier.",
+        "A time `n` days earlier.",
         &[("(str (.minusDays (LocalDate/of 2024 3 1) 1))", "\"2024-02-29\"")],
         |machine, arguments| moved(machine, arguments, Unit::Days(1), true),
     ),
     Builtin::new(
         ".minusHours",
         &["[t n]"],
-        "A time so many hours earlier.",
+        "A time `n` hours earlier.",
         &[("(str (.minusHours (LocalTime/of 1 0) 2))", "\"23:00\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(60 * MINUTE), true),
     ),
     Builtin::new(
         ".minusMinutes",
         &["[t n]"],
-        "A time so many minutes earlier.",
+        "A time `n` minutes earlier.",
         &[("(str (.minusMinutes (LocalTime/of 1 0) 15))", "\"00:45\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(MINUTE), true),
     ),
     Builtin::new(
         ".minusSeconds",
         &["[t n]"],
-        "A time so many seconds earlier.",
+        "A time `n` seconds earlier.",
         &[("(str (.minusSeconds (LocalTime/of 1 0) 15))", "\"00:59:45\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1_000_000_000), true),
     ),
     Builtin::new(
         ".minusMillis",
         &["[t n]"],
-        "A time so many milliseconds earlier.",
+        "A time `n` milliseconds earlier.",
         &[("(str (.minusMillis Instant/EPOCH 5))", "\"1969-12-31T23:59:59.995Z\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1_000_000), true),
     ),
     Builtin::new(
         ".minusNanos",
         &["[t n]"],
-        "A time so many nanoseconds earlier.",
+        "A time `n` nanoseconds earlier.",
         &[("(str (.minusNanos Instant/EPOCH 5))", "\"1969-12-31T23:59:59.999999995Z\"")],
         |machine, arguments| moved(machine, arguments, Unit::Exact(1), true),
     ),
     Builtin::new(
         ".withYear",
         &["[t year]"],
-        "The same time in another year.",
+        "The time in another year.",
         &[("(str (.withYear (LocalDate/of 2024 2 29) 2023))", "\"2023-02-28\"")],
         |machine, arguments| {
             let year = bounded(&arguments[1], "the year", -9999, 9999)? as i16;
@@ -154,7 +154,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withMonth",
         &["[t month]"],
-        "The same time in another month.",
+        "The time in another month.",
         &[("(str (.withMonth (LocalDate/of 2024 1 31) 2))", "\"2024-02-29\"")],
         |machine, arguments| {
             let month = bounded(&arguments[1], "the month", 1, 12)? as i8;
@@ -164,7 +164,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withDayOfMonth",
         &["[t day]"],
-        "The same time on another day of the month.",
+        "The time on another day of the month.",
         &[("(str (.withDayOfMonth (LocalDate/of 2024 2 10) 1))", "\"2024-02-01\"")],
         |machine, arguments| {
             let day = bounded(&arguments[1], "the day", 1, 31)? as i8;
@@ -176,7 +176,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withDayOfYear",
         &["[t day]"],
-        "The same time on another day of the year.",
+        "The time on another day of the year.",
         &[("(str (.withDayOfYear (LocalDate/of 2024 2 10) 366))", "\"2024-12-31\"")],
         |machine, arguments| {
             let given = arguments[1].clone();
@@ -189,7 +189,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withHour",
         &["[t hour]"],
-        "The same time at another hour.",
+        "The time at another hour.",
         &[("(str (.withHour (LocalTime/of 14 30) 9))", "\"09:30\"")],
         |machine, arguments| {
             let hour = bounded(&arguments[1], "the hour", 0, 23)? as i8;
@@ -199,7 +199,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withMinute",
         &["[t minute]"],
-        "The same time at another minute.",
+        "The time at another minute.",
         &[("(str (.withMinute (LocalTime/of 14 30) 0))", "\"14:00\"")],
         |machine, arguments| {
             let minute = bounded(&arguments[1], "the minute", 0, 59)? as i8;
@@ -209,7 +209,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withSecond",
         &["[t second]"],
-        "The same time at another second.",
+        "The time at another second.",
         &[("(str (.withSecond (LocalTime/of 14 30) 5))", "\"14:30:05\"")],
         |machine, arguments| {
             let second = bounded(&arguments[1], "the second", 0, 59)? as i8;
@@ -219,7 +219,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".withNano",
         &["[t nano]"],
-        "The same time with another fraction of its second.",
+        "The time with another fraction of its second.",
         &[("(str (.withNano (LocalTime/of 14 30 5 9) 0))", "\"14:30:05\"")],
         |machine, arguments| {
             let nano = bounded(&arguments[1], "the nanosecond", 0, 999_999_999)? as i32;
@@ -229,7 +229,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".with",
         &["[t adjuster]"],
-        "A date moved by an adjuster of `TemporalAdjusters`, or with another date or time of day put in.",
+        "A date moved by an adjuster of `TemporalAdjusters`, or with its date or time of day replaced.",
         &[("(str (.with (LocalDate/of 2024 2 10) (TemporalAdjusters/lastDayOfMonth)))", "\"2024-02-29\"")],
         |machine, arguments| {
             let time = given::time(machine, &arguments[0])?;
@@ -248,7 +248,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".atStartOfDay",
         &["[date]", "[date zone]"],
-        "The beginning of a day, in a zone if one is given.",
+        "The start of a day, in a zone if one is given.",
         &[("(str (.atStartOfDay (LocalDate/of 2024 3 5)))", "\"2024-03-05T00:00\"")],
         |machine, arguments| {
             let time = given::time(machine, &arguments[0])?;
@@ -317,7 +317,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".until",
         &["[from to]", "[from to unit]"],
-        "How many whole units pass from one time to another; without a unit, the period from one date to another.",
+        "The number of whole units from one time to another; without a unit, the period between two dates.",
         &[("(str (.until (LocalDate/of 2024 1 31) (LocalDate/of 2024 3 1)))", "\"P1M1D\"")],
         |machine, arguments| {
             let (from, to) = (given::time(machine, &arguments[0])?, given::time(machine, &arguments[1])?);

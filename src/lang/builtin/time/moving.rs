@@ -18,9 +18,9 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/plus",
         &["[t amount]", "[t n unit & more]"],
-        "A time so much later; a duration or a period so much longer.\n\
+        "Adds an amount to a time, or to a duration or a period.\n\
          The amount is a number and its unit, a duration or period, text such as \"PT90M\" or \"1h 30m\", or a map of \
-         units. Days and longer units go by the calendar of the time's zone, hours and shorter ones by what passes; a \
+         units. Days and longer units follow the calendar of the time's zone, hours and shorter ones elapsed time; a \
          day that its month lacks becomes the month's last.",
         &[
             ("(time/plus (time/date 2024 1 31) 1 :month)", "#time/date \"2024-02-29\""),
@@ -32,7 +32,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/minus",
         &["[t amount]", "[t n unit & more]"],
-        "A time so much earlier, as `time/plus` takes the amount; of two times, the duration between them.",
+        "Subtracts an amount, as in `time/plus`, from a time; of two times, the duration between them.",
         &[
             ("(time/minus (time/date 2024 3 31) 1 :month)", "#time/date \"2024-02-29\""),
             ("(str (time/minus \"2024-03-05T14:00:00Z\" \"2024-03-05T12:30:00Z\"))", "\"PT1H30M\""),
@@ -42,22 +42,22 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/ago",
         &["[amount]", "[n unit & more]"],
-        "The instant so long before now.",
+        "The instant `amount` before now.",
         &[("(time/before? (time/ago 7 :days) (time/now))", "true")],
         |machine, arguments| from_now(machine, arguments, true),
     ),
     Builtin::new(
         "time/from-now",
         &["[amount]", "[n unit & more]"],
-        "The instant so long after now.",
+        "The instant `amount` after now.",
         &[("(time/after? (time/from-now 2 :hours) (time/now))", "true")],
         |machine, arguments| from_now(machine, arguments, false),
     ),
     Builtin::new(
         "time/truncate",
         &["[t unit]", "[t n unit]"],
-        "A time with everything below the unit cut off; weeks begin on Monday.\n\
-         With a number, the beginning of its stretch of so many units: `15 :minutes` makes quarters of an hour.",
+        "A time truncated (rounded down) to a unit; weeks begin on Monday.\n\
+         With a number, truncated to multiples of `n` units: `15 :minutes` gives quarters of an hour.",
         &[
             ("(str (time/truncate \"2024-03-05T14:37:05Z\" :hour))", "\"2024-03-05T14:00:00Z\""),
             ("(time/truncate (time/date 2024 3 7) :week)", "#time/date \"2024-03-04\""),
@@ -82,8 +82,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/between",
         &["[from to]", "[from to unit]"],
-        "How many whole units pass from one time to another; without a unit, the duration.\n\
-         It is negative if the second comes first. A time without a zone is read in the other's.",
+        "The number of whole units from one time to another; without a unit, the duration.\n\
+         It is negative if the second is earlier. A time without a zone is read in the other's.",
         &[
             ("(time/between \"2024-03-05\" \"2024-03-19\" :days)", "14"),
             ("(time/between \"2024-01-31\" \"2024-02-29\" :months)", "0"),
@@ -94,7 +94,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/range",
         &["[from to]", "[from to unit]", "[from to n unit]"],
-        "The times from one up to but not including another, by days or by so many of a unit.",
+        "The times from one up to but not including another, in steps of a day or of `n` units.",
         &[
             ("(map str (time/range \"2024-02-28\" \"2024-03-02\"))", "(\"2024-02-28\" \"2024-02-29\" \"2024-03-01\")"),
             (

@@ -15,11 +15,11 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/parse",
         &["[s]", "[s pattern]", "[s & options]"],
-        "The date or time that text spells: most spellings are known, a pattern says what others mean.\n\
+        "Parses a date or time: most formats are recognized, others need a pattern.\n\
          The pattern is Java's (\"dd.MM.yyyy HH:mm\") or strftime's (\"%d.%m.%Y\"). A time in UTC is an instant, one \
          with another offset or a zone keeps it, one without is a date and time, and a day alone a date. Numbers are \
          seconds, milliseconds, microseconds or nanoseconds since 1970, by their size. Options: `:zone` reads times \
-         without a zone there and shows all times there; `:day-first` true or false says what 05/03/2024 is.",
+         without a zone there and converts all times to it; `:day-first` true or false decides how 05/03/2024 is read.",
         &[
             ("(str (time/parse \"Tue, 5 Mar 2024 14:00:00 +0100\"))", "\"2024-03-05T14:00+01:00\""),
             ("(str (time/parse \"March 5, 2024 2:30 PM\"))", "\"2024-03-05T14:30\""),
@@ -31,8 +31,9 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/format",
         &["[t]", "[t pattern]", "[t pattern & options]"],
-        "A time as text: ISO 8601, or in a pattern of Java's (\"yyyy-MM-dd HH:mm\") or strftime's (\"%Y-%m-%d\").\n\
-         The option `:zone` shows it there.",
+        "Formats a time as text: ISO 8601, or with a pattern of Java's (\"yyyy-MM-dd HH:mm\") or strftime's \
+         (\"%Y-%m-%d\").\n\
+         The option `:zone` shows it in that zone.",
         &[
             ("(time/format \"2024-03-05T14:00:00Z\" \"EEEE, d MMMM yyyy\")", "\"Tuesday, 5 March 2024\""),
             ("(time/format \"2024-03-05T14:00:00Z\" \"%H:%M\" :zone \"Asia/Tokyo\")", "\"23:00\""),
@@ -43,7 +44,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/now",
         &["[]", "[zone]"],
-        "The time now, as an instant or in a zone.",
+        "The current time, as an instant or in a zone.",
         &[
             ("(instance? Instant (time/now))", "true"),
             ("(str (time/zone (time/now \"Asia/Tokyo\")))", "\"Asia/Tokyo\""),
@@ -56,7 +57,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/today",
         &["[]", "[zone]"],
-        "The date today in UTC, or in a zone.",
+        "The current date in UTC, or in a zone.",
         &[("(instance? LocalDate (time/today))", "true")],
         |machine, arguments| {
             let zone = zone_or_utc(machine, arguments.first())?;
@@ -66,7 +67,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDateTime/now",
         &["[]", "[zone]"],
-        "The date and time now as the clocks show it in UTC, or in a zone.",
+        "The current local date and time in UTC, or in a zone.",
         &[("(instance? LocalDateTime (LocalDateTime/now))", "true")],
         |machine, arguments| {
             let zone = zone_or_utc(machine, arguments.first())?;
@@ -76,7 +77,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalTime/now",
         &["[]", "[zone]"],
-        "The time of day in UTC, or in a zone.",
+        "The current time of day in UTC or a zone.",
         &[("(instance? LocalTime (LocalTime/now))", "true")],
         |machine, arguments| {
             let zone = zone_or_utc(machine, arguments.first())?;
@@ -86,7 +87,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ZonedDateTime/now",
         &["[]", "[zone]"],
-        "The date and time now with its zone, which is UTC if none is given.",
+        "The current date and time with its zone, by default UTC.",
         &[("(str (.getZone (ZonedDateTime/now (ZoneId/of \"Europe/Paris\"))))", "\"Europe/Paris\"")],
         |machine, arguments| {
             let zone = arguments.first().cloned().unwrap_or_else(|| Value::string("UTC"));
@@ -96,7 +97,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "YearMonth/now",
         &["[]", "[zone]"],
-        "The month that it is in UTC, or in a zone.",
+        "The current month in UTC, or in a zone.",
         &[("(instance? YearMonth (YearMonth/now))", "true")],
         |machine, arguments| {
             let zone = zone_or_utc(machine, arguments.first())?;
@@ -106,7 +107,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Year/now",
         &["[]", "[zone]"],
-        "The year that it is in UTC, or in a zone.",
+        "The current year in UTC, or in a zone.",
         &[("(< 2000 (Year/now))", "true")],
         |machine, arguments| {
             let zone = zone_or_utc(machine, arguments.first())?;
@@ -116,7 +117,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/epoch-seconds",
         &["[t]", "[t zone]"],
-        "Whole seconds since 1970-01-01T00:00:00Z; what has no zone is read in UTC, or in the zone.",
+        "Whole seconds since 1970-01-01T00:00:00Z; a time without a zone is read in UTC, or in `zone`.",
         &[("(time/epoch-seconds \"2024-03-05T14:00:00Z\")", "1709647200")],
         |machine, arguments| {
             Ok(Value::Int(timestamp(machine, arguments)?.as_nanosecond().div_euclid(1_000_000_000) as i64))
@@ -125,7 +126,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/epoch-millis",
         &["[t]", "[t zone]"],
-        "Whole milliseconds since 1970-01-01T00:00:00Z; what has no zone is read in UTC, or in the zone.",
+        "Whole milliseconds since 1970-01-01T00:00:00Z; a time without a zone is read in UTC, or in `zone`.",
         &[("(time/epoch-millis \"2024-03-05T14:00:00.5Z\")", "1709647200500")],
         |machine, arguments| {
             Ok(Value::Int(timestamp(machine, arguments)?.as_nanosecond().div_euclid(1_000_000) as i64))
@@ -134,7 +135,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/from-epoch",
         &["[n]", "[n unit]"],
-        "The instant so many seconds, milliseconds, microseconds or nanoseconds after 1970, told apart by their size.",
+        "The instant `n` seconds, milliseconds, microseconds or nanoseconds after 1970, told apart by magnitude.",
         &[
             ("(str (time/from-epoch 1709647200))", "\"2024-03-05T14:00:00Z\""),
             ("(str (time/from-epoch 5 :millis))", "\"1970-01-01T00:00:00.005Z\""),
@@ -144,7 +145,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Instant/ofEpochMilli",
         &["[n]"],
-        "The instant so many milliseconds after 1970-01-01T00:00:00Z.",
+        "The instant `n` milliseconds after 1970-01-01T00:00:00Z.",
         &[("(str (Instant/ofEpochMilli 1500))", "\"1970-01-01T00:00:01.500Z\"")],
         |_, arguments| {
             let at = Timestamp::from_millisecond(integer(&arguments[0])?).map_err(|_| super::units::too_far())?;
@@ -154,7 +155,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Instant/ofEpochSecond",
         &["[n]", "[n nanos]"],
-        "The instant so many seconds after 1970-01-01T00:00:00Z.",
+        "The instant `n` seconds after 1970-01-01T00:00:00Z.",
         &[("(str (Instant/ofEpochSecond 0))", "\"1970-01-01T00:00:00Z\"")],
         |_, arguments| {
             let nanos = arguments.get(1).map(integer).transpose()?.unwrap_or(0);
@@ -166,7 +167,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "java.util.Date.",
         &["[]", "[t]"],
-        "The time now, or at so many milliseconds after 1970, as an instant.",
+        "The current time, or `t` milliseconds after 1970, as an instant.",
         &[("(.getTime (java.util.Date. 5))", "5")],
         |machine, arguments| match arguments.first().cloned() {
             None => Ok(value(Time::Instant(given::now(machine)))),

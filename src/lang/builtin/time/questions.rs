@@ -19,7 +19,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/before?",
         &["[a b & more]"],
-        "True if each time comes before the next.\n\
+        "True if each time is before the next.\n\
          A time without a zone is read in the other's, and a day begins at midnight.",
         &[
             ("(time/before? \"2024-03-05\" \"2024-03-06\")", "true"),
@@ -30,21 +30,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/after?",
         &["[a b & more]"],
-        "True if each time comes after the next.",
+        "True if each time is after the next.",
         &[("(time/after? \"2024-03-06\" \"2024-03-05\")", "true")],
         |machine, arguments| in_order(machine, arguments, |order| order == Ordering::Greater),
     ),
     Builtin::new(
         "time/equal?",
         &["[a b & more]"],
-        "True if all are the same point in time, whatever their zones.",
+        "True if all are the same point in time, regardless of zone.",
         &[("(time/equal? \"2024-03-05T14:00:00+01:00\" \"2024-03-05T13:00:00Z\")", "true")],
         |machine, arguments| in_order(machine, arguments, |order| order == Ordering::Equal),
     ),
     Builtin::new(
         "time/same-day?",
         &["[a b]", "[a b zone]"],
-        "True if two times are on one date: in the zone if one is given, else as each shows it itself.",
+        "True if two times are on one date: in the zone if one is given, else each in its own.",
         &[
             ("(time/same-day? \"2024-03-05T08:00\" \"2024-03-05T23:00\")", "true"),
             ("(time/same-day? \"2024-03-05T08:00:00Z\" \"2024-03-05T23:00:00Z\" \"Asia/Tokyo\")", "false"),
@@ -65,7 +65,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/within?",
         &["[t from to]"],
-        "True if a time is neither before the first nor after the second; a second that is a date counts to its end.",
+        "True if a time is between two others, inclusive; an upper bound that is a date counts to its end.",
         &[
             ("(time/within? \"2024-03-31T18:00\" \"2024-03-01\" \"2024-03-31\")", "true"),
             ("(time/within? \"2024-04-01\" \"2024-03-01\" \"2024-03-31\")", "false"),
@@ -86,8 +86,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/overlaps?",
         &["[a b]", "[a-start a-end b-start b-end]"],
-        "True if two stretches of time have something in common; one that ends as the other begins does not.\n\
-         A stretch is `[start end]` or a map with `:start` and `:end` (or `:from` and `:to`), as calendars have it.",
+        "True if two time ranges overlap; one that ends as the other begins does not.\n\
+         A range is `[start end]` or a map with `:start` and `:end` (or `:from` and `:to`), as in calendars.",
         &[
             (
                 "(time/overlaps? {:start \"2024-03-05T14:00\" :end \"2024-03-05T15:00\"} {:start \"2024-03-05T14:30\" :end \"2024-03-05T16:00\"})",
@@ -103,14 +103,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/min",
         &["[t & more]"],
-        "The earliest of these times.",
+        "The earliest of the times.",
         &[("(str (time/min \"2024-03-05\" \"2024-01-01\"))", "\"2024-01-01\"")],
         |machine, arguments| extreme(machine, arguments, Ordering::Less),
     ),
     Builtin::new(
         "time/max",
         &["[t & more]"],
-        "The latest of these times.",
+        "The latest of the times.",
         &[("(str (time/max \"2024-03-05\" \"2024-01-01\"))", "\"2024-03-05\"")],
         |machine, arguments| extreme(machine, arguments, Ordering::Greater),
     ),

@@ -77,7 +77,7 @@ impl Unit {
                     _ if name == "m" => error.suggest("write `:minutes` or `:months`"),
                     Some(nearest) => error.suggest(format!("Did you mean :{nearest}?")),
                     None => error.suggest(
-                        "the units are :millis, :seconds, :minutes, :hours, :days, :weeks, :months, :quarters and :years",
+                        "units include :millis, :seconds, :minutes, :hours, :days, :weeks, :months, :quarters and :years",
                     ),
                 })
             }

@@ -25,36 +25,36 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "transduce",
         &["[xform f coll]", "[xform f init coll]"],
-        "As `reduce`, with the items going through a transducer first.",
+        "Like `reduce`, with the items passed through a transducer first.",
         &[("(transduce (map inc) + [1 2 3])", "9"), ("(transduce (filter odd?) conj [] [1 2 3])", "[1 3]")],
         transduce,
     ),
     Builtin::new(
         "sequence",
         &["[coll]", "[xform coll]", "[xform coll & colls]"],
-        "The items as a sequence, through a transducer if there is one; the empty list if there are none.",
+        "The items as a sequence, through a transducer if given; the empty list if there are none.",
         &[("(sequence (map inc) [1 2])", "(2 3)"), ("(sequence nil)", "()")],
         sequence,
     ),
     Builtin::new(
         "eduction",
         &["[xform & xforms-and-coll]"],
-        "The items of the last argument, through the transducers before it.",
+        "The items of the last argument, passed through the transducers before it.",
         &[("(eduction (map inc) (filter even?) [1 2 3])", "(2 4)")],
         eduction,
     ),
     Builtin::new(
         "completing",
         &["[f]", "[f end]"],
-        "A step function as `f` that ends with `end`, or with the result as it is.",
+        "The step function `f`, completed by `end`, or with the result unchanged.",
         &[("(transduce (map inc) (completing + str) 0 [1 2])", "\"5\"")],
         completing,
     ),
     Builtin::new(
         "halt-when",
         &["[pred]", "[pred f]"],
-        "A transducer that ends all at the first item for which `pred` is true. The result is that item, \
-         or `(f result item)`.",
+        "A transducer that ends the reduction at the first item for which `pred` is true. The result is that item, or \
+         `(f result item)`.",
         &[
             ("(transduce (halt-when neg?) conj [1 -2 3])", "-2"),
             ("(transduce (halt-when neg? (fn [result item] result)) conj [1 -2 3])", "[1]"),
@@ -64,7 +64,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "cat",
         &["[step]"],
-        "A transducer of the items of its items.",
+        "A transducer that concatenates its items.",
         &[("(into [] cat [[1 2] [3]])", "[1 2 3]")],
         cat,
     ),
@@ -309,7 +309,7 @@ fn completing(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 static COMPLETED: Builtin = Builtin::new(
     "completed*",
     &["[f end]", "[f end result]", "[f end result item]"],
-    "What `completing` gives.",
+    "Result of `completing`.",
     &[],
     completed,
 );

@@ -47,7 +47,7 @@ pub struct Period {
 
 impl Time {
     /// Returns a readable name for the kind of this value, with its article.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Time::Instant(_) => "an instant",
             Time::Date(_) => "a date",
@@ -79,7 +79,7 @@ impl Time {
     }
 
     /// Compares two times; `None` if they are of incomparable kinds or have no order.
-    pub fn compare(&self, other: &Time) -> Option<Ordering> {
+    pub(crate) fn compare(&self, other: &Time) -> Option<Ordering> {
         Some(match (self, other) {
             (Time::Instant(a), Time::Instant(b)) => a.cmp(b),
             (Time::Date(a), Time::Date(b)) => a.cmp(b),

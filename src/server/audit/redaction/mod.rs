@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::lang::{Tool, foreign_text};
+use crate::lang::Tool;
+use crate::lang::internal::foreign_text;
 use crate::server::identity::sha256;
 use crate::server::policy::{Name, NamePattern, ToolPattern};
 use crate::server::secrets::Secrets;

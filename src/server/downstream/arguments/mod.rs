@@ -9,8 +9,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
-use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::lang::internal::closest;
+use crate::lang::internal::foreign_text;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::fields::kind;
 use crate::server::identity::LOCAL;
 use crate::server::text::cut;
@@ -180,9 +181,9 @@ impl CheckedTool {
             Ok(Value::Object(arguments)) => Ok(arguments),
             Ok(Value::Null) => Ok(Map::new()),
             Ok(other) => {
-                Err(self.error(format!("the arguments of `{}` are a map, not {}", self.name(), kind(&other)), None))
+                Err(self.error(format!("the arguments of `{}` must be a map, not {}", self.name(), kind(&other)), None))
             }
-            Err(_) => Err(self.error(format!("the arguments of `{}` cannot be said in JSON", self.name()), None)),
+            Err(_) => Err(self.error(format!("the arguments of `{}` cannot be expressed as JSON", self.name()), None)),
         }
     }
 

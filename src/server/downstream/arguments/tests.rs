@@ -79,8 +79,8 @@ fn errors_name_the_argument() {
         ),
         (r#"{"query": "x", "labels": [{}]}"#, "`mail/search` needs the argument `name` in `labels[0]`", None),
         (r#"{"query": null}"#, "argument `query` of `mail/search`: expected string, got null", None),
-        ("[1]", "the arguments of `mail/search` are a map, not an array of 1", None),
-        ("{", "the arguments of `mail/search` cannot be said in JSON", None),
+        ("[1]", "the arguments of `mail/search` must be a map, not an array of 1", None),
+        ("{", "the arguments of `mail/search` cannot be expressed as JSON", None),
     ];
     for (arguments, message, suggestion) in cases {
         let expected = (message.to_owned(), suggestion.map(str::to_owned));

@@ -31,7 +31,7 @@ pub(super) const WORK: u64 = 4_000_000;
 /// Maximum number of visits during which errors are collected: each may produce an error of some 300 bytes.
 pub(super) const COLLECTING: u64 = 200_000;
 
-const CIRCULAR: &str = "applies a part of itself to the value that it is applied to";
+const CIRCULAR: &str = "refers to itself for the same value";
 
 /// The reason why arguments are not validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Graph {
             compiled = compiled.saturating_add(compilation.ways(at)?);
         }
         if compiled > COMPILED {
-            return Err(Unchecked::beyond("expands to more parts than are compiled"));
+            return Err(Unchecked::beyond("expands to more parts than are supported"));
         }
         Ok(graph)
     }
@@ -179,7 +179,7 @@ impl Graph {
         let estimate = Walk { graph: self, known: HashMap::new(), visits: 0 }.of(0, Instance::Value(value), 0)?;
         match estimate.test <= WORK {
             true => Ok(estimate),
-            false => Err(Unchecked::beyond("expands to more parts than are looked at for one call")),
+            false => Err(Unchecked::beyond("expands to more parts than are checked for one call")),
         }
     }
 }
@@ -231,10 +231,10 @@ impl<'s> Survey<'s> {
             part.own += self.keyword(schema, &mut part, keyword, value, pointer)?;
         }
         if self.parts.len() > MOST_PARTS {
-            return Err(Unchecked::beyond("has more parts than are compiled"));
+            return Err(Unchecked::beyond("has more parts than are supported"));
         }
         if self.pointers > LONGEST_POINTERS {
-            return Err(Unchecked::beyond("has longer names than are compiled"));
+            return Err(Unchecked::beyond("has longer names than are supported"));
         }
         Ok(part)
     }
@@ -475,10 +475,10 @@ impl Walk<'_> {
     fn of(&mut self, at: usize, instance: Instance<'_>, depth: usize) -> Result<Estimate, Unchecked> {
         self.visits += 1;
         if self.visits > WORK {
-            return Err(Unchecked::beyond("is applied to more values than are looked at for one call"));
+            return Err(Unchecked::beyond("is applied to more values than are checked for one call"));
         }
         if depth == DEEPEST {
-            return Err(Unchecked::beyond("is nested more deeply than is followed"));
+            return Err(Unchecked::beyond("is nested more deeply than is supported"));
         }
         // Every cycle contains a shared part: one edge enters the cycle, another comes from within it.
         if !self.graph.parts[at].is_shared {
@@ -489,7 +489,7 @@ impl Walk<'_> {
             Some(Some(known)) => return Ok(*known),
             Some(None) => return Err(Unchecked::beyond(CIRCULAR)),
             None if self.known.len() == MOST_PAIRS => {
-                return Err(Unchecked::beyond("is applied to more values than are looked at for one call"));
+                return Err(Unchecked::beyond("is applied to more values than are checked for one call"));
             }
             None => {}
         }

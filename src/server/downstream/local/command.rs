@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
-use crate::lang::foreign_text::shows_nothing;
+use crate::lang::internal::foreign_text::shows_nothing;
 use crate::lang::{Tool, ToolError, ToolReply};
 use crate::server::config::{Action, Inherit, LocalTool, Round, Template, Words, rounds};
 use crate::server::config::{Answering, Function};
@@ -47,7 +47,7 @@ impl Command {
 
     async fn run(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
         let Action::Command { program, words, environment, inherit, folder, takes_json } = &self.tool.action else {
-            return Err(ToolError::failed("it is no command"));
+            return Err(ToolError::failed("it is not a command"));
         };
         // No shell, unlike servers on Windows: it would interpret the words from a program.
         let mut command = tokio::process::Command::new(program);
@@ -75,7 +75,7 @@ impl Command {
             let status = child.wait().await;
             // Processes that it has left running hold its streams open.
             group.kill();
-            status.map_err(|problem| ToolError::failed(format!("nobody knows how it ended: {problem}")))
+            status.map_err(|problem| ToolError::failed(format!("its exit status is unknown: {problem}")))
         };
         let (status, output, errors, ()) =
             tokio::try_join!(ended, whole(output, self.most_output), end(errors), write(given, input))?;
@@ -122,7 +122,7 @@ fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>
                     continue;
                 };
                 if word.contains('\0') {
-                    return Err(unfit(format!("argument `{name}` has a character 0")));
+                    return Err(unfit(format!("argument `{name}` contains a NUL character")));
                 }
                 let is_number = template.is_one_argument() && arguments.get(name).is_some_and(is_numeric);
                 if !options_ended && !is_number {
@@ -194,7 +194,8 @@ fn check_beginning(
     let begins_with_dash = given.starts_with('-').then_some(name);
     match begins_with_dash.or_else(|| template.arguments_before_equals().find(is_wrong)) {
         Some(name) => Err(unfit(format!(
-            "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` can be"
+            "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` are \
+             allowed"
         ))),
         None => Ok(()),
     }

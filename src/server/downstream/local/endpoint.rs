@@ -41,7 +41,7 @@ impl Request {
 
     async fn ask(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
         let Action::Request { method, url, query, headers, takes_json } = &self.tool.action else {
-            return Err(ToolError::failed("it is no endpoint"));
+            return Err(ToolError::failed("it is not an endpoint"));
         };
         let mut url = address(url, &arguments)?;
         for (name, template) in query {
@@ -56,7 +56,7 @@ impl Request {
         for (name, template) in headers {
             for round in rounds(template.arguments(), &arguments).map_err(unfit)? {
                 let header = HeaderName::try_from(name.as_str())
-                    .map_err(|_| ToolError::failed(format!("`{name}` is no name of a header")))?;
+                    .map_err(|_| ToolError::failed(format!("`{name}` is not a valid header name")))?;
                 let mut value = HeaderValue::try_from(template.filled(&round))
                     .map_err(|_| unfit(format!("the value of header `{name}` cannot be sent")))?;
                 value.set_sensitive(true);
@@ -104,7 +104,7 @@ fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwes
     let harmless: Round = round.keys().map(|name| (name.clone(), "x".to_owned())).collect();
     for (name, value) in &mut round {
         if value.is_empty() {
-            return Err(unfit(format!("argument `{name}` is empty, and has a place in the address")));
+            return Err(unfit(format!("argument `{name}` is empty, but is part of the address")));
         }
         *value = utf8_percent_encode(value, ENCODED).to_string();
     }
@@ -123,7 +123,9 @@ fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwes
     });
     let url = parsed(&text)?;
     if leads_elsewhere || !same_origin(&url, &parsed(&expected)?) {
-        return Err(unfit("an argument in the address is `.` or `..`, or leads elsewhere in another way".to_owned()));
+        return Err(unfit(
+            "an argument in the address is `.` or `..`, or changes the address in another way".to_owned(),
+        ));
     }
     Ok(url)
 }
@@ -158,7 +160,7 @@ fn reply(bytes: Vec<u8>, kind: &str) -> ToolReply {
 }
 
 fn refused(status: StatusCode, text: &str) -> ToolError {
-    let elsewhere = if status.is_redirection() { ", which would lead elsewhere" } else { "" };
+    let elsewhere = if status.is_redirection() { ", a redirect to another address" } else { "" };
     let said = if text.trim().is_empty() { String::new() } else { format!(": {}", cut(text.trim(), REFUSAL_KEPT)) };
     ToolError::failed(format!("it answered with HTTP status {}{elsewhere}{said}", status.as_u16()))
 }
@@ -168,7 +170,7 @@ fn unavailable(problem: &reqwest::Error) -> ToolError {
     ToolError::unavailable(if problem.is_connect() {
         "the connection was refused or the host was not found"
     } else if problem.is_redirect() {
-        "it sends us round in circles"
+        "it redirects in a loop"
     } else {
         "the HTTP request failed"
     })

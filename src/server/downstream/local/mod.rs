@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::lang::internal::foreign_text;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::config::{Action, Endpoint, Function, LocalTool, ServerConfig};
 use crate::server::secrets::Secrets;
 use crate::server::system::platform::Lifeline;
@@ -103,7 +104,7 @@ fn others(arguments: &Map<String, Value>, placed: &[&str]) -> Value {
 
 /// The error for a result that exceeds the size limit.
 fn too_large(most: usize) -> ToolError {
-    let message = format!("it answered more than {most} bytes (`max_output_bytes`)");
+    let message = format!("its output exceeds {most} bytes (`max_output_bytes`)");
     ToolError::new(ToolErrorKind::TooLarge, message)
 }
 

@@ -8,7 +8,8 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::lang::internal::foreign_text;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::secrets::Secrets;
 use crate::server::text::cut;
 

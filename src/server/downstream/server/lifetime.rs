@@ -124,7 +124,7 @@ impl Downstream {
         if connecting.current.take_if(|current| Arc::ptr_eq(current, connection)).is_some() {
             connecting.restarts = Restarts::default();
             self.known().listed_by = None;
-            tracing::info!(server = self.name(), "downstream server stopped: nobody calls it");
+            tracing::info!(server = self.name(), "downstream server stopped: idle");
         }
         drop(connecting);
         connection.close().await;

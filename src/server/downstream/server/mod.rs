@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::lang::internal::closest;
+use crate::lang::internal::foreign_text;
+use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::Announcer;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;

@@ -231,7 +231,7 @@ fn a_pattern_with_a_slip_is_an_error() {
         ("a[", "unclosed character class; missing ']'"),
         ("a\\", "dangling '\\'"),
         ("{a,b", "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"),
-        ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "its braces stand for more than 256 names"),
+        ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "its braces expand to more than 256 names"),
     ] {
         let expected = format!("expected a pattern such as `search-*`, got {text:?}: {problem}");
         assert_eq!(ToolPattern::new(text).expect_err(text), expected);

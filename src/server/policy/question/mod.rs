@@ -77,9 +77,7 @@ fn shown(arguments: &Value) -> Option<String> {
         return Some(text);
     }
     let hash = sha256(arguments.to_string().as_bytes());
-    Some(format!(
-        "{text}\nSome of it is too long to be shown, which is marked with `…` at its place; SHA-256 of all {hash}"
-    ))
+    Some(format!("{text}\nParts too long to show are marked with `…`; SHA-256 of the whole: {hash}"))
 }
 
 /// Limits on how much of each value is shown.

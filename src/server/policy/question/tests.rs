@@ -23,7 +23,7 @@ fn every_argument_is_named_however_long_the_others_are() {
     assert!(shown.contains("\"to\": \"ann@example.org\",\n  \"note\": \"xxx"), "{shown}");
     assert!(shown.contains("x…\" (7000 bytes in all),\n  \"bcc\": \"eve@example.org\",\n  \"pad\": \"yyy"), "{shown}");
     // The longest is cut first, and no more than necessary.
-    assert!(shown.contains("yyy\"\n}\nSome of it is too long to be shown"), "{shown}");
+    assert!(shown.contains("yyy\"\n}\nParts too long to show are marked"), "{shown}");
     assert!((7_900..8_600).contains(&shown.len()), "{}", shown.len());
     let arguments = json!({"to": "ann", "note": "x".repeat(7_000), "bcc": "eve@example.org", "pad": "y".repeat(4_000)});
     let shown = question(arguments).to_string();

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-pub(in crate::server) use crate::lang::foreign_text::shows_nothing;
+pub(in crate::server) use crate::lang::internal::foreign_text::shows_nothing;
 
 /// The rules that texts are checked against.
 #[derive(Clone, Debug, Default)]

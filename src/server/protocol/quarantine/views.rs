@@ -7,7 +7,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use percent_encoding::percent_decode_str;
 
-use crate::lang::foreign_text::{fold, shows_nothing};
+use crate::lang::internal::foreign_text::{fold, shows_nothing};
 
 /// Returns the distinct views of a text: as displayed, without markup, with lookalike letters folded, with digits and
 /// signs replaced by the letters that they resemble, with percent-encoding decoded, with joined words separated, and

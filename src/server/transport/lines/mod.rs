@@ -77,14 +77,14 @@ impl Unreadable {
         let (message, data) = match self {
             Unreadable::Batch(problem) => return ErrorData::new(ErrorCode::INVALID_REQUEST, problem.clone(), None),
             Unreadable::Large { bytes, most } => {
-                (format!("the message has {bytes} bytes; at most {most} are taken in"), json!({ "bytes": bytes }))
+                (format!("the message has {bytes} bytes; at most {most} are accepted"), json!({ "bytes": bytes }))
             }
             Unreadable::Deep(depth) => (
-                format!("the message is nested {depth} levels deep; at most {DEEPEST} are taken in"),
+                format!("the message is nested {depth} levels deep; at most {DEEPEST} are accepted"),
                 json!({ "depth": depth }),
             ),
             Unreadable::Many(marks) => (
-                format!("the message has about {marks} values and keys; at most {MOST_MARKS} are taken in"),
+                format!("the message has about {marks} values and keys; at most {MOST_MARKS} are accepted"),
                 json!({ "values": marks }),
             ),
             Unreadable::Odd(problem) => (format!("the message is not JSON-RPC: {problem}"), json!({})),
@@ -361,7 +361,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             // An unreadable response becomes an error response for the waiting caller. An unreadable request is
             // answered with an error, without an identity if the identity is unreadable.
             let id = envelope.id();
-            tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was not taken in");
+            tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was rejected");
             if Role::IS_CLIENT {
                 if let Some(id) = id.filter(|_| !envelope.has_method()) {
                     return Some(JsonRpcMessage::error(problem.error(), Some(id)));
@@ -386,7 +386,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 self.begun = true;
                 let (problem, id) = match &request.id {
                     RequestId::String(text) if text.len() > LONGEST_ID => {
-                        (format!("the id has {} bytes; at most {LONGEST_ID} are taken in", text.len()), None)
+                        (format!("the id has {} bytes; at most {LONGEST_ID} are accepted", text.len()), None)
                     }
                     id if self.backlog.open(id) => return Some(JsonRpcMessage::Request(request)),
                     id => (format!("a request with the id `{id}` is still open; ids must differ"), Some(id.clone())),
@@ -527,7 +527,7 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
     };
     let envelope = Envelope::of(line);
     if !envelope.has_id() && !envelope.is_batch() {
-        tracing::debug!("passed over a line that is no message");
+        tracing::debug!("ignored a line that is not a message");
         return Ok(None);
     }
     let unreadable = if envelope.is_batch() {

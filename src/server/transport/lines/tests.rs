@@ -64,6 +64,6 @@ async fn a_request_that_cannot_be_read_is_answered() {
     far.read_to_end(&mut answer).await.expect("an answer");
     let answer: serde_json::Value = serde_json::from_slice(&answer).expect("JSON");
     assert_eq!((&answer["id"], &answer["error"]["data"]["bytes"]), (&json!("q"), &json!(request.len())));
-    let message = format!("the message has {} bytes; at most 100 are taken in", request.len());
+    let message = format!("the message has {} bytes; at most 100 are accepted", request.len());
     assert_eq!(answer["error"]["message"], message);
 }

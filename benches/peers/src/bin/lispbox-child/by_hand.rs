@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use lispbox::lang::Value;
 use lispbox::lang::Builtin;
 use lispbox::lang::arguments::{integer, map, take};
-use lispbox::lang::error::{Error, Outcome};
+use lispbox::lang::{Error, Outcome};
 use lispbox::lang::Machine;
 use lispbox::lang::value::Map;
 use lispbox::lang::internal::Shape;

@@ -8,7 +8,7 @@ mod growth;
 mod peer;
 mod tools;
 
-use lispbox::lang::meter::Metered;
+use lispbox::lang::Metered;
 use lispbox_peers::child;
 use lispbox_peers::growth::Growth;
 use lispbox_peers::workload::Workload;

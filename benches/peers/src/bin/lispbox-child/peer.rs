@@ -4,9 +4,9 @@ use crate::by_hand;
 use crate::tools::Tools;
 use lispbox::lang::Builtin;
 use lispbox::lang::arguments::{integer, map, take};
-use lispbox::lang::error::Outcome;
+use lispbox::lang::Outcome;
 use lispbox::lang::Machine;
-use lispbox::lang::meter::Residence;
+use lispbox::lang::Residence;
 use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status, Value};
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
 use lispbox_peers::workload::{Language, Workload};
@@ -131,7 +131,7 @@ impl Session for Running<'_> {
         match self.eval(program, None)?.json {
             Some(Json::String(text)) => Ok(text),
             Some(value) => Ok(value.to_string()),
-            None => Err("the answer cannot be said in JSON".to_string()),
+            None => Err("the answer cannot be expressed as JSON".to_string()),
         }
     }
 }
