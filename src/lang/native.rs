@@ -5,6 +5,7 @@
 
 use crate::error::Outcome;
 use crate::machine::Machine;
+use crate::operators::Operator;
 use crate::value::Value;
 
 /// The implementation of a builtin. It may move its arguments out of the slice.
@@ -25,7 +26,20 @@ pub struct Builtin {
     /// The implementation.
     pub run: Run,
     /// The kind of function value that this builtin makes with arguments bound.
-    pub role: Role,
+    pub(crate) role: Role,
+    /// The special knowledge that other code has of this builtin, if any.
+    pub(crate) intrinsic: Option<Intrinsic>,
+}
+
+/// A builtin that the evaluator, or another builtin, treats in a special way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intrinsic {
+    /// Called with that many arguments, it is an operator, which the evaluator executes inline on integers.
+    Operator(usize, Operator),
+    /// `concat`: `apply` keeps it lazy in an infinite last argument.
+    Concat,
+    /// `keyword`: as the key function of a JSON reader it requests records.
+    Keyword,
 }
 
 /// The kind of function that a builtin with bound arguments ([`Bound`](crate::value::function::Bound)) represents.
@@ -141,11 +155,30 @@ impl Builtin {
         examples: &'static [(&'static str, &'static str)],
         run: Run,
     ) -> Builtin {
-        Builtin { name, arguments, doc, examples, arity: ArityRange::read(arguments), run, role: Role::Partial }
+        Builtin {
+            name,
+            arguments,
+            doc,
+            examples,
+            arity: ArityRange::read(arguments),
+            run,
+            role: Role::Partial,
+            intrinsic: None,
+        }
+    }
+
+    /// Declares that the builtin is special.
+    pub(crate) const fn with_intrinsic(self, intrinsic: Intrinsic) -> Builtin {
+        Builtin { intrinsic: Some(intrinsic), ..self }
+    }
+
+    /// Declares that calls with that many arguments are an operator.
+    pub(crate) const fn with_operator(self, arguments: usize, operator: Operator) -> Builtin {
+        self.with_intrinsic(Intrinsic::Operator(arguments, operator))
     }
 
     /// Sets the role of the builtin.
-    pub const fn with_role(self, role: Role) -> Builtin {
+    pub(crate) const fn with_role(self, role: Role) -> Builtin {
         Builtin { role, ..self }
     }
 

@@ -2,7 +2,7 @@
 //! these functions, and every other kind of number, is in `numbers` and `comparison`.
 
 use crate::machine::{Frame, Machine, Walked};
-use crate::native::Builtin;
+use crate::native::{Builtin, Intrinsic};
 use crate::node::Operation;
 
 /// Evaluates an operation.
@@ -77,27 +77,9 @@ impl Operator {
 
     /// Returns the operator that a builtin represents when called with `arguments` arguments, if any.
     pub fn of(builtin: &Builtin, arguments: usize) -> Option<Operator> {
-        Some(match (builtin.name, arguments) {
-            ("+", 2) => Operator::Add,
-            ("-", 2) => Operator::Subtract,
-            ("*", 2) => Operator::Multiply,
-            ("quot", 2) => Operator::Quotient,
-            ("rem", 2) => Operator::Remainder,
-            ("mod", 2) => Operator::Modulo,
-            ("<", 2) => Operator::Less,
-            ("<=", 2) => Operator::LessOrEqual,
-            (">", 2) => Operator::Greater,
-            (">=", 2) => Operator::GreaterOrEqual,
-            ("=", 2) => Operator::Equal,
-            ("==", 2) => Operator::SameNumber,
-            ("inc", 1) => Operator::Increment,
-            ("dec", 1) => Operator::Decrement,
-            ("zero?", 1) => Operator::IsZero,
-            ("pos?", 1) => Operator::IsPositive,
-            ("neg?", 1) => Operator::IsNegative,
-            ("even?", 1) => Operator::IsEven,
-            ("odd?", 1) => Operator::IsOdd,
-            _ => return None,
-        })
+        match builtin.intrinsic {
+            Some(Intrinsic::Operator(count, operator)) if count == arguments => Some(operator),
+            _ => None,
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::arithmetic::{float, is_number, not_a_number};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
+use crate::operators::Operator;
 use crate::value::Value;
 use crate::value::compare::compare_numbers;
 use crate::value::equal::comparing_effort;
@@ -19,35 +20,40 @@ pub const TABLE: &[Builtin] = &[
         "True if each number is less than the next.",
         &[("(< 1 2)", "true"), ("(< 1 2 2)", "false"), ("(< 1 2.5)", "true")],
         less,
-    ),
+    )
+    .with_operator(2, Operator::Less),
     Builtin::new(
         "<=",
         &["[x & numbers]"],
         "True if no number is greater than the next.",
         &[("(<= 1 2 2)", "true"), ("(<= 2 1)", "false")],
         less_or_equal,
-    ),
+    )
+    .with_operator(2, Operator::LessOrEqual),
     Builtin::new(
         ">",
         &["[x & numbers]"],
         "True if each number is greater than the next.",
         &[("(> 3 2 1)", "true"), ("(> 1 2)", "false")],
         greater,
-    ),
+    )
+    .with_operator(2, Operator::Greater),
     Builtin::new(
         ">=",
         &["[x & numbers]"],
         "True if no number is less than the next.",
         &[("(>= 2 2 1)", "true")],
         greater_or_equal,
-    ),
+    )
+    .with_operator(2, Operator::GreaterOrEqual),
     Builtin::new(
         "==",
         &["[x & numbers]"],
         "True if the numbers are equal in value, regardless of type.",
         &[("(== 1 1.0)", "true"), ("(== 1 2)", "false")],
         same_number,
-    ),
+    )
+    .with_operator(2, Operator::SameNumber),
     Builtin::new(
         "max",
         &["[x & numbers]"],
@@ -56,17 +62,22 @@ pub const TABLE: &[Builtin] = &[
         max,
     ),
     Builtin::new("min", &["[x & numbers]"], "The smallest of the numbers.", &[("(min 2 1 3)", "1")], min),
-    Builtin::new("zero?", &["[x]"], "True for 0 and 0.0.", &[("(zero? 0)", "true"), ("(zero? 0.1)", "false")], is_zero),
-    Builtin::new("pos?", &["[x]"], "True for a positive number.", &[("(pos? 1)", "true")], is_positive),
-    Builtin::new("neg?", &["[x]"], "True for a negative number.", &[("(neg? -1)", "true")], is_negative),
+    Builtin::new("zero?", &["[x]"], "True for 0 and 0.0.", &[("(zero? 0)", "true"), ("(zero? 0.1)", "false")], is_zero)
+        .with_operator(1, Operator::IsZero),
+    Builtin::new("pos?", &["[x]"], "True for a positive number.", &[("(pos? 1)", "true")], is_positive)
+        .with_operator(1, Operator::IsPositive),
+    Builtin::new("neg?", &["[x]"], "True for a negative number.", &[("(neg? -1)", "true")], is_negative)
+        .with_operator(1, Operator::IsNegative),
     Builtin::new(
         "even?",
         &["[x]"],
         "True for an even integer.",
         &[("(even? 4)", "true"), ("(even? 3)", "false")],
         is_even,
-    ),
-    Builtin::new("odd?", &["[x]"], "True for an odd integer.", &[("(odd? 3)", "true")], is_odd),
+    )
+    .with_operator(1, Operator::IsEven),
+    Builtin::new("odd?", &["[x]"], "True for an odd integer.", &[("(odd? 3)", "true")], is_odd)
+        .with_operator(1, Operator::IsOdd),
     Builtin::new("NaN?", &["[x]"], "True for the double NaN (not a number).", &[("(NaN? ##NaN)", "true")], is_nan),
     Builtin::new(
         "infinite?",

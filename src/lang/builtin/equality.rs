@@ -3,6 +3,7 @@
 use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::native::Builtin;
+use crate::operators::Operator;
 use crate::value::Value;
 use crate::value::equal::{comparing_effort, visible_hash};
 use crate::value::map::Map;
@@ -16,7 +17,8 @@ pub const TABLE: &[Builtin] = &[
         "True if all are equal: lists and vectors by their items; an integer never equals a double.",
         &[("(= 1 1 1)", "true"), ("(= [1 2] '(1 2))", "true"), ("(= 1 1.0)", "false")],
         equal,
-    ),
+    )
+    .with_operator(2, Operator::Equal),
     Builtin::new(
         "not=",
         &["[x]", "[x y & more]"],

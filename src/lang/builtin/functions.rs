@@ -8,7 +8,7 @@ use super::sequences::joining::concat_all;
 use crate::error::{Error, Outcome, Raised};
 use crate::heap::{CellKind, Handle, State};
 use crate::machine::Machine;
-use crate::native::{Builtin, Role};
+use crate::native::{Builtin, Intrinsic, Role};
 use crate::value::Value;
 use crate::value::function::Bound;
 use crate::value::map::Map;
@@ -139,7 +139,9 @@ fn apply(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn apply_to(machine: &mut Machine, function: &Value, first: Vec<Value>, last: Value) -> Outcome<Value> {
     check_last(&last)?;
     // `(apply concat …)` is a common way to join an infinite sequence of collections, so it stays lazy.
-    if matches!(function, Value::Builtin(builtin) if builtin.name == "concat") && machine.is_lazy(&last) {
+    if matches!(function, Value::Builtin(builtin) if builtin.intrinsic == Some(Intrinsic::Concat))
+        && machine.is_lazy(&last)
+    {
         return concat_all(machine, first, last);
     }
     if let Value::Bound(bound) = function

@@ -5,7 +5,7 @@ use super::text::ask_for_copy;
 use crate::error::{Error, Outcome};
 use crate::json;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
 
 /// Builtins defined in this module.
@@ -51,7 +51,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let names_keys = |value: &Value| match value {
         // Cheshire's `true` requests keyword keys.
         Value::Nil | Value::Bool(_) => true,
-        Value::Builtin(function) => function.name == "keyword",
+        Value::Builtin(function) => function.intrinsic == Some(Intrinsic::Keyword),
         _ => false,
     };
     let key_function = match &mut arguments[1..] {

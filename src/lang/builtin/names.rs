@@ -3,7 +3,7 @@
 use super::arguments::{string, take};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
 use crate::value::text::LONGEST_NAME;
 
@@ -15,7 +15,8 @@ pub const TABLE: &[Builtin] = &[
         "The keyword of that name; nil if `name` is not a name.",
         &[("(keyword \"a\")", ":a"), ("(keyword \"mail\" \"id\")", ":mail/id"), ("(keyword nil)", "nil")],
         keyword,
-    ),
+    )
+    .with_intrinsic(Intrinsic::Keyword),
     Builtin::new(
         "symbol",
         &["[name]", "[namespace name]"],

@@ -6,6 +6,7 @@ use super::decimals::absolute;
 use crate::error::{Outcome, Signal};
 use crate::machine::Machine;
 use crate::native::Builtin;
+use crate::operators::Operator;
 use crate::value::Value;
 use num_bigint::BigInt;
 use num_traits::Signed;
@@ -19,21 +20,24 @@ pub const TABLE: &[Builtin] = &[
         "The sum. Integer overflow beyond 64 bits is an error; `+'` promotes to big integers.",
         &[("(+ 1 2 3)", "6"), ("(+ 1 2.5)", "3.5"), ("(+)", "0"), ("(+ 1N 1)", "2N")],
         add,
-    ),
+    )
+    .with_operator(2, Operator::Add),
     Builtin::new(
         "-",
         &["[x & numbers]"],
         "Subtracts the other numbers from the first; negates a single one.",
         &[("(- 10 3 2)", "5"), ("(- 4)", "-4")],
         subtract,
-    ),
+    )
+    .with_operator(2, Operator::Subtract),
     Builtin::new(
         "*",
         &["[& numbers]"],
         "The product. Integer overflow beyond 64 bits is an error; `*'` promotes to big integers.",
         &[("(* 2 3 4)", "24"), ("(*)", "1")],
         multiply,
-    ),
+    )
+    .with_operator(2, Operator::Multiply),
     Builtin::new(
         "/",
         &["[x & numbers]"],
@@ -62,8 +66,9 @@ pub const TABLE: &[Builtin] = &[
         &[("(reduce *' (range 1 25))", "620448401733239439360000N")],
         multiply_big,
     ),
-    Builtin::new("inc", &["[x]"], "`x` + 1.", &[("(inc 1)", "2"), ("(inc 1.5)", "2.5")], inc),
-    Builtin::new("dec", &["[x]"], "`x` - 1.", &[("(dec 1)", "0")], dec),
+    Builtin::new("inc", &["[x]"], "`x` + 1.", &[("(inc 1)", "2"), ("(inc 1.5)", "2.5")], inc)
+        .with_operator(1, Operator::Increment),
+    Builtin::new("dec", &["[x]"], "`x` - 1.", &[("(dec 1)", "0")], dec).with_operator(1, Operator::Decrement),
     Builtin::new(
         "inc'",
         &["[x]"],
@@ -78,21 +83,24 @@ pub const TABLE: &[Builtin] = &[
         "The quotient of `x` and `y`, truncated towards zero.",
         &[("(quot 7 2)", "3"), ("(quot -7 2)", "-3")],
         quotient,
-    ),
+    )
+    .with_operator(2, Operator::Quotient),
     Builtin::new(
         "rem",
         &["[x y]"],
         "The remainder of `quot`; it has the sign of `x`.",
         &[("(rem 7 2)", "1"), ("(rem -7 2)", "-1")],
         remainder,
-    ),
+    )
+    .with_operator(2, Operator::Remainder),
     Builtin::new(
         "mod",
         &["[x y]"],
         "`x` modulo `y`; it has the sign of `y`.",
         &[("(mod 7 2)", "1"), ("(mod -7 2)", "1"), ("(mod 5.5 2)", "1.5")],
         modulo,
-    ),
+    )
+    .with_operator(2, Operator::Modulo),
     Builtin::new("abs", &["[x]"], "The absolute value.", &[("(abs -3)", "3"), ("(abs -1.5)", "1.5")], abs),
 ];
 

@@ -420,10 +420,25 @@ impl Machine {
                 }
             },
             Value::Closure(_) => self.call(callee, arguments),
-            other => match transients::content(self, other)? {
+            Value::Cell(_) => match transients::content(self, callee)? {
                 Some(content) => self.apply_slice(&content, arguments),
-                None => Err(not_callable(other, arguments).into()),
+                None => Err(not_callable(callee, arguments).into()),
             },
+            // All others by name, so that a new kind of value is not taken for one that cannot be called.
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Char(_)
+            | Value::Str(_)
+            | Value::BigInt(_)
+            | Value::Decimal(_)
+            | Value::Time(_)
+            | Value::List(_)
+            | Value::Regex(_)
+            | Value::Lazy(_)
+            | Value::Exception(_)
+            | Value::Reduced(_) => Err(not_callable(callee, arguments).into()),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
 use crate::value::walk::Cursor;
 
@@ -19,7 +19,8 @@ pub const TABLE: &[Builtin] = &[
         "The items of all collections, one after another.",
         &[("(concat [1 2] '(3) nil [4])", "(1 2 3 4)"), ("(concat)", "()")],
         concat,
-    ),
+    )
+    .with_intrinsic(Intrinsic::Concat),
     Builtin::new(
         "interleave",
         &["[& colls]"],
