@@ -2,11 +2,13 @@
 
 pub(in crate::server) mod activity;
 pub(in crate::server) mod host;
+mod program;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use host::EvaluationHost;
+use program::{Finished, ProgramRun};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +27,7 @@ use crate::server::identity::{Identity, sha256};
 use crate::server::policy::Approver;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
-use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
+use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Ended, Entry, SessionState, Sessions};
 use crate::server::telemetry::log;
@@ -233,7 +235,7 @@ impl Evaluations {
         identity: &mut Identity,
     ) -> Result<Reply, Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
-        let _place = self.gate.admit(&caller.name, texts as u64)?;
+        let _slot = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let is_named = request.session.is_some();
         let outcome = self.evaluate_in(request, caller, &entry, identity).await;
@@ -248,62 +250,29 @@ impl Evaluations {
         identity: &mut Identity,
     ) -> Result<Reply, Refused> {
         let turn = self.turn(entry, caller, request.limits.memory).await?;
-        let handles = caller.handles.clone();
         let slots = request.limits.parallel;
-        identity.session = Some(log::hashed(&entry.handle));
-        let audit = self.downstreams.audit().cloned().map(|audit| (audit, self.downstreams.secrets().clone()));
-        let announced = Record::of(Kind::Program, identity);
-        let identity = Arc::new(identity.clone());
-        let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let request_names_it = request.session.is_some();
+        identity.session = Some(log::hashed(&entry.handle));
         self.is_usable(entry, caller, request_names_it)?;
-        let closes_its_own = caller.owns(entry);
-        let (kept, persistence, sandbox) = (Arc::clone(entry), self.persistence.clone(), Arc::clone(&self.sandbox));
-        let shutdown = Arc::clone(&self.shutdown);
-        let session_requests = Arc::<SessionRequests>::default();
-        let requested = Arc::clone(&session_requests);
-        let (mut reply, state, copies, stored) = self
-            .blocking(turn, caller, slots, identity, requested, move |session, host| {
-                if let Some((audit, secrets)) = audit {
-                    audit.write_program(announced, &program.program, &secrets).map_err(unwritten)?;
-                }
-                let persistence = persistence.as_deref();
-                let lease = persistence
-                    .map(|persistence| persistence.begin(&kept, &mut **session, &host, &session_requests))
-                    .transpose()?;
-                let mut reply = session.eval(program, host);
-                let copies =
-                    session_requests.copies(&kept, &mut **session, &sandbox, persistence).unwrap_or_else(|problem| {
-                        failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
-                        Vec::new()
-                    });
-                let closed = session_requests.closes().then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
-                let state = if let Some(Ok(())) = closed {
-                    *session = sandbox.environment();
-                    kept.close(closes_its_own);
-                    // The reply lists only names that still exist.
-                    reply.defined.clear();
-                    SessionState::Closed
-                } else {
-                    let state = kept.used(&**session, &reply.defined);
-                    let is_stored = lease.is_some();
-                    match (lease, closed) {
-                        (Some(lease), Some(Err(problem))) => lease.goes_on(&kept, &problem, &mut reply),
-                        (Some(lease), _) => lease.end(&kept, &mut **session, &mut reply),
-                        (None, _) => match session.unkept() {
-                            Some(problem) => unwritable(&mut reply, &kept, &problem),
-                            None => kept.kept(),
-                        },
-                    }
-                    shutdown.explain(&mut reply, is_stored);
-                    state
-                };
-                let stored = handles.and_then(|handles| {
-                    persistence?.definer(&kept, unbound(&reply)?).filter(|handle| handles.has(handle))
-                });
-                Ok((reply, state, copies, stored))
-            })
-            .await??;
+        let announced = Record::of(Kind::Program, identity);
+        let requests = Arc::<SessionRequests>::default();
+        let run = ProgramRun {
+            program: Request { program: request.program, data: request.data, limits: request.limits, name: None },
+            entry: Arc::clone(entry),
+            is_own: caller.owns(entry),
+            persistence: self.persistence.clone(),
+            sandbox: Arc::clone(&self.sandbox),
+            shutdown: Arc::clone(&self.shutdown),
+            requests: Arc::clone(&requests),
+            handles: caller.handles.clone(),
+            audit: self
+                .downstreams
+                .audit()
+                .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
+        };
+        let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
+        let Finished { mut reply, state, copies, definer } =
+            self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await??;
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),
@@ -322,7 +291,7 @@ impl Evaluations {
         match (unbound(&reply), &caller.handles) {
             (Some(symbol), Some(handles)) => {
                 let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
-                if let Some(handle) = self.sessions.definer(&caller.name, symbol, is_other).or(stored) {
+                if let Some(handle) = self.sessions.definer(&caller.name, symbol, is_other).or(definer) {
                     let symbol = foreign_text::symbol(symbol);
                     let hint =
                         format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
@@ -383,7 +352,7 @@ impl Evaluations {
         identity: &mut Identity,
     ) -> Result<Described, Box<Reply>> {
         let texts = request.query.as_ref().map_or(0, String::len);
-        let _place = self.gate.admit(&caller.name, texts as u64)?;
+        let _slot = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let is_named = request.session.is_some();
         let turn = self.turn(&entry, caller, Limits::default().memory).await?;
