@@ -226,7 +226,7 @@ fn an_endpoint_is_asked_with_arguments_in_their_places() {
     let elsewhere = "`weather/of` failed: it answered with HTTP status 302, a redirect to another address";
     assert_eq!(client.fails(r#"(weather/of {:city "Rome"})"#).1, elsewhere);
     assert_eq!(client.fails(r#"(weather/of {:city "Oslo"})"#).0, "ToolResultTooLarge");
-    for (city, problem) in [("..", "leads elsewhere"), ("", "is empty")] {
+    for (city, problem) in [("..", "changes the address"), ("", "is empty")] {
         let (code, message) = client.fails(&format!("(weather/of {{:city {city:?}}})"));
         assert!(code == "ToolArgumentError" && message.contains(problem), "{city}: {message}");
     }

@@ -50,7 +50,7 @@ impl Talk {
         let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(!setting.colour);
         let terminal = spawn_with_options(command, options).expect("a terminal");
         let mut talk = Talk { terminal, colour: setting.colour, _folder: folder };
-        talk.expect("Ctrl-D ends");
+        talk.expect("Ctrl-D exits");
         talk.prompt();
         talk
     }
