@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 
 use databases::{Database, Kind};
 use http_client::{Server, handle};
-use peers::peer;
 use relay::Relay;
 use serde_json::Value;
 use steps::Steps;

@@ -3,6 +3,8 @@
 
 #[path = "mcp_client/mod.rs"]
 mod mcp_client;
+#[path = "peers/mod.rs"]
+mod peers;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

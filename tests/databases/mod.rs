@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lispbox::store::open;
 
-use super::peer;
+use super::peers::peer;
 
 /// What no message may show.
 pub const PASSWORD: &str = "Geheimnis-of-the-test";

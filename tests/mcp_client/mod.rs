@@ -1,9 +1,6 @@
 //! An MCP client for tests: it speaks raw JSON-RPC with the real binary over standard input and output.
 #![allow(dead_code)]
 
-#[path = "../peers/mod.rs"]
-mod peers;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -12,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 #[allow(unused_imports, reason = "each test file uses its part")]
-pub use peers::{installed, peer};
+pub use super::peers::{installed, peer};
 use serde_json::{Value, json};
 
 /// No step of a test may take longer.

@@ -1,0 +1,15 @@
+//! The command line: commands, configurations, pages of the documentation, and the REPL in a pseudo-terminal.
+#![cfg(feature = "cli")]
+
+#[path = "../mcp_client/mod.rs"]
+mod mcp_client;
+#[path = "../peers/mod.rs"]
+mod peers;
+
+mod closed_pipes;
+mod command_line;
+mod configuration;
+mod end_to_end;
+mod first_use;
+mod pages;
+mod repl;

@@ -1,0 +1,108 @@
+//! Servers over the HTTP transport of 2024-11-05, right and wrong.
+#![cfg(feature = "cli")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::mcp_client::{Client, python, script};
+use serde_json::json;
+
+/// `events.py`, on a port of its own; it ends when its input is closed, as it is when this is dropped.
+struct Events(Child, u16);
+
+impl Events {
+    fn start() -> Option<Events> {
+        let mut command = Command::new(python()?);
+        let mut peer =
+            command.arg(script("events.py")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(peer.stdout.take().expect("piped")).read_line(&mut line).expect("a port");
+        Some(Events(peer, line.trim().parse().expect("a port")))
+    }
+
+    fn client(&self) -> Client {
+        let server = |path: &str| json!({"type": "sse", "url": format!("http://127.0.0.1:{}/{path}", self.1)});
+        let mut servers = json!({});
+        for path in ["elsewhere", "closed", "page", "silent"] {
+            servers[path] = server(path);
+        }
+        servers["silent"]["start_timeout_seconds"] = json!(0.3);
+        servers["locked"] = server("sse");
+        servers["good"] = server("sse");
+        servers["good"]["headers"] = json!({"X-Key": "open"});
+        Client::start(&json!({"mcpServers": servers}), &[])
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn replies_of_a_stream_of_events_are_bounded() {
+    let Some(events) = Events::start() else { return };
+    let mut client = events.client();
+    assert!(client.eval(r#"(good/echo {:text "hello"})"#).text.starts_with("\"hello\""));
+    let begun = Instant::now();
+    let (code, message) = client.fails("(good/large {:megabytes 17})");
+    assert_eq!(code, "ToolResultTooLarge");
+    assert!(message.starts_with("the reply of `good/large` is too large: 178"), "{message}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "it did not run into its time-out");
+    assert!(client.eval("(count (good/large {:megabytes 3}))").text.starts_with("3145728"));
+    assert!(client.eval(r#"(count (pmap #(good/echo {:text (str %)}) (range 100)))"#).text.starts_with("100"));
+}
+
+#[test]
+fn a_stream_of_events_that_breaks_is_opened_again() {
+    let Some(events) = Events::start() else { return };
+    let mut client = events.client();
+    let (code, message) = client.fails("(good/die)");
+    assert_eq!((code.as_str(), message.as_str()), ("ServerUnavailable", "server `good` went away during `good/die`"));
+}
+
+#[test]
+fn a_status_of_one_call_leaves_the_server_to_others() {
+    let Some(events) = Events::start() else { return };
+    let mut client = events.client();
+    for (status, code) in [
+        (500, "ToolError"),
+        (503, "ServerUnavailable"),
+        (429, "ServerUnavailable"),
+        (307, "ToolError"),
+        (405, "ToolError"),
+        (422, "ToolError"),
+    ] {
+        for _ in 0..4 {
+            let message = format!("server `good` answered `good/refuse` with HTTP status {status}");
+            assert_eq!(client.fails(&format!("(good/refuse {{:status {status}}})")), (code.to_owned(), message));
+        }
+        assert!(client.eval(r#"(good/echo {:text "hello"})"#).text.starts_with("\"hello\""), "{status}");
+    }
+}
+
+#[test]
+fn what_is_no_stream_of_events_says_why() {
+    let Some(events) = Events::start() else { return };
+    let mut client = events.client();
+    let port = events.1;
+    let cases = [
+        (
+            "elsewhere",
+            format!(
+                "the event `endpoint` names an address at `http://localhost:1`; expected one at `http://127.0.0.1:{port}`"
+            ),
+        ),
+        ("closed", "it closed the stream of events before it named an address to post to".to_owned()),
+        ("page", "expected a stream of events (`text/event-stream`), got `text/html`".to_owned()),
+        ("silent", "it did not answer within 0.3 s".to_owned()),
+        ("locked", "it asks for authorization (HTTP status 401)".to_owned()),
+    ];
+    for (server, reason) in cases {
+        let message = format!("server `{server}` did not start: {reason}");
+        assert_eq!(client.fails(&format!(r#"({server}/echo {{:text "x"}})"#)).1, message, "{server}");
+    }
+}

@@ -1,0 +1,311 @@
+//! A client that sends whatever it likes: the real binary, its streams as bytes, and what comes back.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// No reply of these tests takes longer.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How client and server are connected: clients use either.
+#[derive(Clone, Copy, Debug)]
+pub enum Streams {
+    Pipes,
+    Sockets,
+}
+
+pub struct Server {
+    process: Child,
+    input: Option<File>,
+    output: Option<File>,
+    replies: Option<Receiver<Value>>,
+    stateless: bool,
+    /// What of a line has not been taken yet.
+    left: Vec<u8>,
+    _cache: tempfile::TempDir,
+}
+
+/// A message in either generation of the protocol, with its end of line.
+pub fn message(stateless: bool, id: &Value, method: &str, mut params: Value) -> Vec<u8> {
+    if stateless {
+        params["_meta"] = meta();
+    }
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).into_bytes()
+}
+
+/// A call of `lisp_eval`.
+pub fn calling(stateless: bool, id: &Value, program: &str) -> Vec<u8> {
+    message(stateless, id, "tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}))
+}
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// A reply in a word: `error CODE`, the code of a failed call, or the first line of its value.
+pub fn outcome(reply: &Value) -> String {
+    if let Some(code) = reply["error"]["code"].as_i64() {
+        let nobody = if reply.get("id").is_none_or(Value::is_null) { " of nobody" } else { "" };
+        return format!("error {code}{nobody}");
+    }
+    let result = &reply["result"];
+    if let Some(code) = result["structuredContent"]["error"].as_str() {
+        return code.to_owned();
+    }
+    result["content"][0]["text"].as_str().and_then(|text| text.lines().next()).unwrap_or_default().to_owned()
+}
+
+impl Server {
+    /// A server that has had its handshake.
+    pub fn start(stateless: bool) -> Server {
+        let mut server = Server::silent(stateless, Streams::Pipes, &[]);
+        server.shake_hands();
+        server
+    }
+
+    /// A server to which nothing has been said.
+    pub fn silent(stateless: bool, streams: Streams, arguments: &[&str]) -> Server {
+        let cache = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.arg("serve").args(arguments).env("LISPBOX_CACHE", cache.path()).stderr(Stdio::null());
+        let (process, input, output) = match streams {
+            Streams::Pipes => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped());
+                let mut process = command.spawn().expect("the binary runs");
+                let input = OwnedFd::from(process.stdin.take().expect("piped"));
+                let output = OwnedFd::from(process.stdout.take().expect("piped"));
+                (process, input, output)
+            }
+            Streams::Sockets => {
+                let (input, theirs) = UnixStream::pair().expect("a pair");
+                let (output, also_theirs) = UnixStream::pair().expect("a pair");
+                command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(also_theirs));
+                let process = command.spawn().expect("the binary runs");
+                drop(command);
+                (process, OwnedFd::from(input), OwnedFd::from(output))
+            }
+        };
+        // SAFETY: a flag of our own end of the stream.
+        assert_eq!(unsafe { libc::fcntl(input.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
+        Server {
+            process,
+            input: Some(File::from(input)),
+            output: Some(File::from(output)),
+            replies: None,
+            stateless,
+            left: Vec::new(),
+            _cache: cache,
+        }
+    }
+
+    /// The first words of either generation; their answer is left to whoever reads.
+    pub fn shake_hands_unread(&mut self) {
+        if self.stateless {
+            self.write(&message(true, &json!("hello"), "tools/list", json!({})));
+        } else {
+            let hello = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}
+            });
+            self.write(&message(false, &json!("hello"), "initialize", hello));
+            self.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        }
+    }
+
+    /// The same, and reads the answer: that one line only.
+    pub fn shake_hands(&mut self) {
+        self.shake_hands_unread();
+        let answer = match &self.replies {
+            Some(_) => self.reply().expect("an answer"),
+            None => {
+                let mut line = String::new();
+                // A buffer of one byte takes nothing of the next line.
+                let output = self.output.as_ref().expect("the output is open");
+                BufReader::with_capacity(1, output).read_line(&mut line).expect("the server speaks");
+                serde_json::from_str(&line).expect("JSON")
+            }
+        };
+        assert_eq!(answer["id"], "hello", "{answer}");
+    }
+
+    /// A message to this server.
+    pub fn line(&self, id: &Value, method: &str, params: Value) -> Vec<u8> {
+        message(self.stateless, id, method, params)
+    }
+
+    /// A line with what each request carries in the place of `@`, and its end.
+    pub fn completed(&self, line: &[u8]) -> Vec<u8> {
+        let carried = if self.stateless { format!("\"_meta\":{},", meta()) } else { String::new() };
+        let mut whole = Vec::with_capacity(line.len() + carried.len() + 1);
+        for piece in line.split_inclusive(|byte| *byte == b'@') {
+            whole.extend_from_slice(piece.strip_suffix(b"@").unwrap_or(piece));
+            if piece.ends_with(b"@") {
+                whole.extend_from_slice(carried.as_bytes());
+            }
+        }
+        whole.push(b'\n');
+        whole
+    }
+
+    /// Writes all of it.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let mut whole = std::mem::take(&mut self.left);
+        whole.extend_from_slice(bytes);
+        assert!(self.offer(&whole, PATIENCE), "the server does not read");
+    }
+
+    /// Writes up to `count` lines until the server has taken nothing for a while, or has gone; gives how
+    /// many were begun.
+    pub fn pour(&mut self, count: usize, patience: Duration, mut line: impl FnMut(usize) -> Vec<u8>) -> usize {
+        (0..count).find(|number| !self.offer(&line(*number), patience)).map_or(count, |last| last + 1)
+    }
+
+    /// Writes what it can; what is left when the server takes no more is kept.
+    fn offer(&mut self, bytes: &[u8], patience: Duration) -> bool {
+        let mut input = self.input.as_ref().expect("the input is open");
+        let mut rest = bytes;
+        let mut since = Instant::now();
+        while !rest.is_empty() {
+            match input.write(rest) {
+                Ok(taken) => {
+                    rest = &rest[taken..];
+                    since = Instant::now();
+                }
+                Err(problem) if problem.kind() == ErrorKind::WouldBlock && since.elapsed() < patience => {
+                    std::thread::park_timeout(Duration::from_millis(1));
+                }
+                Err(_) => {
+                    self.left = rest.to_vec();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Begins to read replies.
+    pub fn listen(&mut self) {
+        let output = BufReader::new(self.output.take().expect("the output is open"));
+        let (sender, replies) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let reply = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+                if sender.send(reply).is_err() {
+                    return;
+                }
+            }
+        });
+        self.replies = Some(replies);
+    }
+
+    /// The next reply; nothing when the server has closed its output.
+    pub fn reply(&mut self) -> Option<Value> {
+        match self.replies.as_ref().expect("somebody listens").recv_timeout(PATIENCE) {
+            Ok(reply) => Some(reply),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no reply"),
+        }
+    }
+
+    /// Makes sure that there is no reply for a while.
+    pub fn says_nothing_for(&mut self, time: Duration) {
+        let replies = self.replies.as_ref().expect("somebody listens");
+        assert_eq!(replies.recv_timeout(time), Err(RecvTimeoutError::Timeout));
+    }
+
+    /// The outcome of a program, whatever other replies come before it.
+    pub fn eval(&mut self, program: &str) -> String {
+        self.write(&calling(self.stateless, &json!("eval"), program));
+        loop {
+            let reply = self.reply().expect("an answer");
+            if reply["id"] == "eval" {
+                return outcome(&reply);
+            }
+        }
+    }
+
+    /// The same, again and again as long as the server is busy.
+    pub fn eval_when_free(&mut self, program: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let outcome = self.eval(program);
+            if outcome != "Busy" || begun.elapsed() > PATIENCE {
+                return outcome;
+            }
+        }
+    }
+
+    /// The most memory that the server ever took, in MiB.
+    pub fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    }
+
+    pub fn close(&mut self) {
+        self.input = None;
+    }
+
+    pub fn close_output(&mut self) {
+        self.output = None;
+    }
+
+    pub fn terminate(&self) {
+        let process = i32::try_from(self.process.id()).expect("a process number");
+        // SAFETY: a plain system call on integers, to a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(process, libc::SIGTERM) }, 0);
+    }
+
+    /// Waits for the end of the process, for so many seconds at most; gives how long it took.
+    pub fn ends_within(&mut self, seconds: u64) -> Duration {
+        let begun = Instant::now();
+        while self.process.try_wait().expect("a child").is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(seconds), "the server does not end");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        begun.elapsed()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A file that configures servers which say too much.
+pub struct Configuration(tempfile::NamedTempFile);
+
+impl Configuration {
+    pub fn file(&self) -> String {
+        self.0.path().to_string_lossy().into_owned()
+    }
+}
+
+/// Three of them: `flooding`, `many` with ten thousand tools, `pages` with a list that never ends.
+pub fn flooding() -> Option<Configuration> {
+    let runs = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    crate::peers::peer("python3", runs.is_ok_and(|status| status.success()).then(|| "python3".into()))?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/flooding.py");
+    let server = |arguments: &[&str]| {
+        let all: Vec<&str> = [script.to_str().expect("a text")].into_iter().chain(arguments.iter().copied()).collect();
+        json!({"command": "python3", "args": all})
+    };
+    let servers = json!({"mcpServers": {
+        "flooding": server(&[]), "many": server(&["--tools", "10000"]), "pages": server(&["--pages"])
+    }});
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(servers.to_string().as_bytes()).expect("written");
+    Some(Configuration(file))
+}

@@ -1,0 +1,95 @@
+//! A server that asks for a login (OAuth), by FastMCP's own provider, with a browser that is played by Python.
+#![cfg(all(feature = "cli", unix))]
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::mcp_client::{free_port, installed, listening, script};
+use serde_json::{Value, json};
+
+/// A command of lispbox with a home of its own, in which `servers.json` is.
+fn lispbox(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    command.args(arguments).args(["--config", "servers.json"]).current_dir(home);
+    command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env("LISPBOX_CACHE", home.join("cache"));
+    command
+}
+
+fn secret(home: &Path) -> Output {
+    lispbox(home, &["eval", "(guarded/secret)"]).output().expect("it runs")
+}
+
+/// The files in which logins are.
+fn logins(home: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(home.join(".config/lispbox/logins")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_person_logs_in_once() {
+    let Some(python) = installed("venv/bin/python") else { return };
+    let port = free_port();
+    let _guarded = listening(Command::new(&python).args([script("guarded.py"), port.to_string()]), port);
+    let home = tempfile::tempdir().expect("a folder");
+    let servers = json!({"mcpServers": {"guarded": {"url": format!("http://127.0.0.1:{port}/mcp")}}});
+    std::fs::write(home.path().join("servers.json"), servers.to_string()).expect("written");
+
+    let refused = secret(home.path());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    let expected = "server `guarded` did not start: it asks for authorization (HTTP status 401); \
+        log in with `lispbox login guarded`";
+    assert!(!refused.status.success() && said.contains(expected), "{refused:?}");
+
+    let mut login = lispbox(home.path(), &["login", "guarded"]).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut output = BufReader::new(login.stdout.take().expect("piped"));
+    let mut address = String::new();
+    while !address.starts_with("http") {
+        address.clear();
+        assert_ne!(output.read_line(&mut address).expect("text"), 0, "it names an address");
+    }
+    let browse = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode())";
+    let page = Command::new(&python).args(["-c", browse, address.trim()]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&page.stdout).contains("You can close this page"), "{page:?}");
+    let mut said = String::new();
+    output.read_to_string(&mut said).expect("text");
+    assert!(login.wait().expect("a child").success() && said.contains("You are logged in at `guarded`."), "{said}");
+
+    let files = logins(home.path());
+    assert_eq!(files.len(), 1, "{files:?}");
+    let mode = std::fs::metadata(&files[0]).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let told = |home: &Path| {
+        let told = secret(home);
+        assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), "\"it is out\"", "{told:?}");
+        let text = std::fs::read_to_string(&files[0]).expect("text");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let mut kept = told(home.path());
+    // A token that was fetched long ago has run out: another one is fetched when it is used, and kept.
+    kept["token_received_at"] = json!(kept["token_received_at"].as_u64().expect("a time") - 7200);
+    std::fs::write(&files[0], kept.to_string()).expect("written");
+    let refreshed = told(home.path());
+    assert_ne!(refreshed["token_response"]["access_token"], kept["token_response"]["access_token"]);
+    // The server could tell it.
+    let shown = lispbox(home.path(), &["eval", "(guarded/token)"]).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
+}
+
+#[test]
+fn who_cannot_be_logged_in_to_says_so() {
+    let home = tempfile::tempdir().expect("a folder");
+    let servers = json!({"mcpServers": {"mail": {"command": "mail"}, "gone": {"url": "http://127.0.0.1:1/mcp"}}});
+    std::fs::write(home.path().join("servers.json"), servers.to_string()).expect("written");
+    let cases = [
+        ("mail", "only a server with a `url` can ask for a login"),
+        ("male", "there is no server `male`"),
+        ("gone", "OAuth metadata discovery failed"),
+    ];
+    for (server, expected) in cases {
+        let output = lispbox(home.path(), &["login", server]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(expected), "{server}: {said}");
+    }
+}

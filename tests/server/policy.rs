@@ -1,0 +1,207 @@
+//! What programs may call: the operator decides, a person is asked, and the model can grant itself nothing.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::mcp_client::{Answer, Client, filesystem, installed};
+use serde_json::{Value, json};
+
+/// Writes a file by a tool that says that it is destructive.
+fn write(folder: &Path, content: &str) -> String {
+    format!("(files/write-file {{:path {:?} :content {content:?}}})", folder.join("note.txt"))
+}
+
+fn can_ask() -> Value {
+    json!({"elicitation": {}})
+}
+
+/// Runs a program while a person answers each question so; gives the questions too.
+fn answering(client: &mut Client, program: &str, result: &Value) -> (Answer, Vec<Value>) {
+    let call = client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
+    let mut asked = Vec::new();
+    loop {
+        let message = client.receive();
+        if message["method"] == "elicitation/create" {
+            client.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string());
+            asked.push(message["params"].clone());
+        } else if message["id"] == call {
+            return (Answer::of(&message), asked);
+        }
+    }
+}
+
+fn code(answer: &Answer) -> &str {
+    answer.record["error"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_person_is_shown_a_destructive_call_and_decides_on_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let configuration = json!({"mcpServers": {"files": files}});
+    let mut client = Client::start_able(&configuration, &[], can_ask());
+    let note = folder.path().join("note.txt");
+    let program = write(folder.path(), "hello");
+
+    let (answer, asked) = answering(&mut client, &program, &json!({"action": "decline"}));
+    assert_eq!(code(&answer), "ToolDenied", "{}", answer.text);
+    assert!(answer.text.contains("a person was asked and said no"), "{}", answer.text);
+    assert!(!note.exists());
+    let [question] = &asked[..] else { panic!("{asked:?}") };
+    let shown = question["message"].as_str().expect("a text");
+    assert!(shown.starts_with("A program wants to call files/write_file with\n{\n  \"path\": \""), "{shown}");
+    assert!(shown.contains("\"content\": \"hello\""), "{shown}");
+    assert!(shown.ends_with("`policy.defaults` is destructive: ask, which is the default."), "{shown}");
+    assert_eq!(question["requestedSchema"]["required"], json!(["allow"]));
+
+    // A form that comes back without the mark is no consent.
+    for content in [json!({}), json!({"allow": false}), json!({"allow": "true"})] {
+        let (answer, _) = answering(&mut client, &program, &json!({"action": "accept", "content": content}));
+        assert_eq!((code(&answer), note.exists()), ("ToolDenied", false), "{content}");
+    }
+    // What is allowed is this call and not the next.
+    let yes = json!({"action": "accept", "content": {"allow": true}});
+    let twice = format!("{program} {}", write(folder.path(), "again"));
+    let (answer, asked) = answering(&mut client, &twice, &yes);
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(asked.len(), 2);
+    assert_eq!(std::fs::read_to_string(&note).expect("written"), "again");
+    // What only reads asks nobody.
+    let read = format!("(files/read-text-file {{:path {note:?}}})");
+    let (answer, asked) = answering(&mut client, &read, &yes);
+    assert_eq!((answer.is_error, asked.len()), (false, 0), "{}", answer.text);
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_call_is_refused_with_what_would_allow_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let configuration = json!({"mcpServers": {"files": files}});
+    let program = write(folder.path(), "hello");
+    for (mut client, why) in [
+        (Client::start(&configuration, &[]), "this client cannot ask for approval (it does not support elicitation)"),
+        (
+            Client::start_stateless(&configuration, &[]),
+            "in this revision of the protocol a client cannot be asked in the middle of a call",
+        ),
+    ] {
+        let (code, message) = client.fails(&program);
+        assert_eq!(code, "ToolNeedsApproval");
+        assert!(message.contains(why), "{message}");
+        assert!(message.contains("an operator allows it by `policy: {allow: [files/write_file]}` in "), "{message}");
+        let caught = client.eval(&format!("(try {program} (catch ToolNeedsApproval e :asked))"));
+        assert!(caught.text.starts_with(":asked"), "{}", caught.text);
+    }
+    assert!(!folder.path().join("note.txt").exists());
+}
+
+#[test]
+fn the_operator_allows_denies_and_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let policy = json!({
+        "allow": ["files/write_file"], "deny": ["*_directory"],
+        "limits": [{"tools": "write_file", "per_evaluation": 2, "per_hour": 3}],
+    });
+    let configuration = json!({"servers": [{"name": "files", "command": files["command"], "args": files["args"]}],
+        "policy": policy});
+    let mut client = Client::start(&configuration, &[]);
+    let program = write(folder.path(), "hello");
+    let thrice = format!("(dotimes [_ 3] {program})");
+    let (code, message) = client.fails(&thrice);
+    assert_eq!(code, "ToolDenied");
+    assert!(message.contains("`policy.limits[0]` of ") && message.ends_with(" allows 2 per evaluation"), "{message}");
+    assert!(!client.eval(&program).is_error);
+    let (code, message) = client.fails(&program);
+    assert_eq!(code, "ToolDenied");
+    assert!(message.contains(" allows 3 per hour; the next is free in "), "{message}");
+    // What is denied is not there, and says why when it is called.
+    let (code, message) = client.fails("(files/list-directory {:path \"/\"})");
+    assert_eq!(code, "ToolDenied");
+    assert!(message.contains("`policy.deny` of ") && message.ends_with(" has `*_directory`"), "{message}");
+    let listed = client.eval("(println (dir 'files))").text;
+    assert!(listed.contains("write_file") && !listed.contains("(files/list_directory :path"), "{listed}");
+
+    let mut client = Client::start(&json!({"mcpServers": {"files": files}}), &["--deny", "*", "--allow", "write_file"]);
+    assert!(!client.eval(&program).is_error, "a name goes before a pattern");
+    assert_eq!(client.fails("(files/list-allowed-directories)").0, "ToolDenied");
+}
+
+#[test]
+fn a_rule_of_a_file_that_cannot_be_used_any_more_holds_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let dropped = tempfile::tempdir().expect("a folder");
+    let rules = dropped.path().join("rules.yaml");
+    std::fs::write(&rules, "policy: {deny: ['write_file']}").expect("written");
+    let dropped_in = dropped.path().display().to_string();
+    let mut client = Client::start(&json!({"mcpServers": {"files": files}}), &["--config", &dropped_in]);
+    let program = write(folder.path(), "hello");
+    assert_eq!(client.fails(&program).0, "ToolDenied");
+    std::fs::write(&rules, "policy: {deny: ['write_file'").expect("written");
+    assert_eq!(client.fails(&program).0, "ToolDenied");
+    std::fs::write(&rules, "policy: {allow: ['write_file']}").expect("written");
+    assert!(!client.eval(&program).is_error);
+}
+
+#[test]
+fn config_check_shows_what_tools_say_of_themselves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
+    let checked = Command::new(env!("CARGO_BIN_EXE_lispbox")).args(["config", "check", "--config"]).arg(&file).output();
+    let said = String::from_utf8(checked.expect("it runs").stdout).expect("text");
+    assert!(said.contains("read_only, 1 writes, 3 destructive: ask)"), "{said}");
+}
+
+/// Whoever sits at the terminal is asked there, whatever the streams of the process are.
+#[cfg(unix)]
+#[test]
+fn at_a_terminal_the_person_is_asked() {
+    use rexpect::reader::Options;
+    use rexpect::session::spawn_with_options;
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
+    let note = folder.path().join("note.txt");
+    for (key, is_written) in [("", false), ("n", false), ("Y", true)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "hello"));
+        command.env("LISPBOX_CACHE", folder.path().join("cache"));
+        let options = Options::new().timeout_ms(Some(120_000)).strip_ansi_escape_codes(true);
+        let mut terminal = spawn_with_options(command, options).expect("a terminal");
+        terminal.exp_string("A program wants to call files/write_file with").expect("the call is shown");
+        terminal.exp_string("Allow this call? [y/N] ").expect("the person is asked");
+        terminal.send_line(key).expect("a key");
+        let said = terminal.exp_eof().expect("it ends");
+        assert_eq!((note.exists(), said.contains("ToolDenied")), (is_written, !is_written), "{key}: {said}");
+    }
+    // Without a terminal nobody can be asked.
+    let mut command = Command::new("setsid");
+    command.arg(env!("CARGO_BIN_EXE_lispbox")).args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "x"));
+    let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("ToolNeedsApproval") && said.contains("no terminal to ask on"), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&note).expect("written"), "hello");
+}
+
+/// The `mcp` SDK of PyPI as a client that asks its person.
+#[test]
+fn a_client_that_nobody_here_wrote_is_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let Some(python) = installed("venv/bin/python") else { return };
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/asking_client.py");
+    let mut command = Command::new(python);
+    command.arg(script).args([env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file);
+    let said = command.env("PROGRAM", write(folder.path(), "hello")).output().expect("it runs");
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert!(text.starts_with("asked A program wants to call files/write_file with\n"), "{said:?}");
+    assert!(text.trim_end().ends_with("error False"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("note.txt")).expect("written"), "hello");
+}

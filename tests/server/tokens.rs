@@ -1,0 +1,61 @@
+//! What our two tools cost every conversation: at most 220 tokens, whatever is behind them.
+#![cfg(feature = "cli")]
+
+use crate::mcp_client::{Client, hostile, python};
+use serde_json::{Value, json};
+
+fn tools(configuration: &Value) -> (usize, String) {
+    let mut client = Client::start(configuration, &[]);
+    // The servers' tools are known when the list is asked for, if that were to make a difference.
+    client.eval("(apropos \"echo\")");
+    let answer = client.request("tools/list", json!({}));
+    let text = answer["result"]["tools"].to_string();
+    let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
+    let count = encoding.encode_ordinary(&text).len();
+    println!("{count} tokens");
+    (count, text)
+}
+
+#[test]
+fn with_no_server() {
+    let (count, text) = tools(&json!({"mcpServers": {}}));
+    assert!(count <= 220, "{count} tokens: {text}");
+}
+
+#[test]
+fn with_more_than_fifty_tools_on_ten_servers() {
+    let Some(_) = python() else { return };
+    let names = [
+        "gmail",
+        "google-calendar",
+        "slack",
+        "github",
+        "filesystem",
+        "postgres",
+        "web-search",
+        "linear",
+        "notion",
+        "stripe",
+    ];
+    let servers: serde_json::Map<String, Value> = names.iter().map(|name| (name.to_string(), hostile(&[]))).collect();
+    let (count, text) = tools(&json!({ "mcpServers": servers }));
+    assert!(count <= 220, "{count} tokens: {text}");
+    for name in names {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn with_names_that_cost_much() {
+    for name in ["x9-Q7_zK3", "電子メール検索", "🦀🚀", "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"] {
+        let servers: serde_json::Map<String, Value> =
+            (0..50).map(|index| (format!("{name}{index}"), json!({"command": "none"}))).collect();
+        let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
+        let answer = client.request("tools/list", json!({}));
+        let text = answer["result"]["tools"].to_string();
+        let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
+        let count = encoding.encode_ordinary(&text).len();
+        println!("{count} tokens");
+        assert!(count <= 220, "{count} tokens: {text}");
+    }
+}

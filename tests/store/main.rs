@@ -1,0 +1,15 @@
+//! The session stores, with real databases, and the commands on stored sessions.
+#![cfg(feature = "cli")]
+
+#[cfg(unix)]
+#[path = "../databases/mod.rs"]
+mod databases;
+#[path = "../peers/mod.rs"]
+mod peers;
+#[cfg(unix)]
+#[path = "../relay/mod.rs"]
+mod relay;
+
+mod contract;
+mod sessions_command;
+mod troubles;
