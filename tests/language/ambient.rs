@@ -134,6 +134,7 @@ fn time_and_randomness_come_through_the_host_alone() {
 }
 
 /// The replies to many programs, each in a fresh environment of a process with these surroundings.
+#[cfg(feature = "cli")]
 fn replies(
     programs: &[String],
     arguments: &[&str],
@@ -168,16 +169,19 @@ fn replies(
 }
 
 /// True for a program that asks for time or randomness in its arguments.
+#[cfg(feature = "cli")]
 fn varies(program: &str) -> bool {
     ["shuffle", "rand", "uuid", "gensym", "now", "today"].iter().any(|word| program.contains(word))
 }
 
 /// Names that only functions with the clock or randomness in them may make differ.
+#[cfg(feature = "cli")]
 fn is_fixed(name: &str) -> bool {
     !CLOCK.contains(&name) && !RANDOM.contains(&name)
 }
 
 #[test]
+#[cfg(feature = "cli")]
 fn answers_do_not_depend_on_the_surroundings_and_do_not_tell_them() {
     let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
     let trials = trials();
@@ -208,7 +212,7 @@ fn answers_do_not_depend_on_the_surroundings_and_do_not_tell_them() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "cli", target_os = "linux"))]
 fn a_process_that_can_only_compute_gives_the_same_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let trials = trials();
