@@ -5,9 +5,12 @@ use crate::common;
 
 use common::{Scripted, engine};
 use lispbox::lang::{Catalogue, Host, Request, Server, Tool, ToolCall, ToolError, ToolReply};
+#[cfg(feature = "cli")]
 use serde_json::Value;
 use std::collections::BTreeSet;
+#[cfg(feature = "cli")]
 use std::io::Write;
+#[cfg(feature = "cli")]
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
