@@ -1,11 +1,11 @@
-//! The examples that embedders copy from do what they say: they run as processes of their own, and so do these.
+//! Checks the examples for embedders, which run as separate processes.
 //!
-//! `cargo test` builds them; before `cargo test --test embedding` alone, `cargo build --examples` does.
+//! `cargo test` builds them. For `cargo test --test embedding` alone, run `cargo build --examples` first.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program of an example, which Cargo puts beside the tests.
+/// Returns the binary of an example, which Cargo places beside the tests.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test is a file");
     let builds = test.parent().and_then(Path::parent).expect("tests are in `deps` of the folder of the build");
@@ -14,7 +14,7 @@ fn example(name: &str) -> PathBuf {
     file
 }
 
-/// What a program in the session of that file comes to in a process of its own, and whether it is a value.
+/// Runs a program in the session of that file, in a new process; returns the output, and whether the program succeeded.
 fn blocking(file: &Path, program: &str) -> (String, bool) {
     let output = Command::new(example("embed_blocking")).arg(file).arg(program).output().expect("it runs");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -28,7 +28,7 @@ fn the_blocking_one_resumes_from_its_file() {
     let (text, is_value) = blocking(&file, "(def open (orders/find :status \"open\")) (map :total open)");
     assert_eq!((text.as_str(), is_value), ("(12.5 30.0)\n[defined: open; 1 tool call]", true));
     assert_eq!(blocking(&file, "(map :id open)"), ("(2 3)".to_owned(), true));
-    // What came before an error is kept.
+    // The forms before an error take effect.
     let (text, is_value) = blocking(&file, "(def total (reduce + (map :total open))) (/ total (count nothing))");
     assert!(!is_value && text.contains("UnboundVariable") && text.contains("[defined: total]"), "{text}");
     assert_eq!(blocking(&file, "total"), ("42.5".to_owned(), true));
@@ -44,7 +44,7 @@ fn the_blocking_one_has_a_tool_a_function_and_limits() {
     );
     let (text, is_value) = run("(orders/find :status \"opne\")");
     assert!(!is_value && text.contains("ToolArgumentError") && text.contains("expected `open` or `paid`"), "{text}");
-    // A host that lists its servers and their tools has a catalogue.
+    // A host that lists its servers and their tools provides a catalogue.
     assert!(run("(apropos \"status\")").0.contains("orders/find"));
     let (text, is_value) = run("(vec (range 1e9))");
     assert!(!is_value && text.contains("LimitExceeded") && text.contains("memory"), "{text}");
@@ -85,7 +85,7 @@ mod assistant {
         connection.request("POST", &format!("/users/{user}/programs"), "", program.as_bytes())
     }
 
-    /// The record of an evaluation.
+    /// Evaluates a program and returns its record.
     fn run(server: &Server, user: &str, program: &str) -> Value {
         let response = post(&mut server.connect(), user, program);
         assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");

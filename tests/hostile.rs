@@ -1,5 +1,6 @@
-//! Work between two looks at the ledger: programs that once ran on for seconds, or took gigabytes, while the
-//! ledger showed nothing of it. Each says what must come, and none may take much more memory than its limit.
+//! Programs whose cost is incurred between two checks of the limits: they once ran on for seconds or took gigabytes
+//! without being charged for it. Each test gives the expected outcome; no program may take much more memory than its
+//! limit.
 
 mod common;
 
@@ -7,7 +8,7 @@ use common::{eval, session, value};
 use lispbox::lang::{Reply, Request, Status};
 use std::sync::Arc;
 
-/// Limits under which the programs below once ran away; generous in time, for slow machines.
+/// Limits that the programs below once escaped. The time limits are generous, for slow machines.
 const LIMITS: [(&str, &str); 4] = [("memory", "64MiB"), ("fuel", "2e6"), ("compute", "60s"), ("total", "60s")];
 
 fn limited(program: &str) -> Reply {
@@ -22,7 +23,7 @@ fn limited_to(limits: [(&str, &str); 4], program: &str) -> Reply {
     session().eval(request, Arc::new(common::Scripted::new()))
 }
 
-/// What came of a program: `limit: memory`, `error: InvalidRegex`, or its value.
+/// Returns the outcome of a program: `limit: memory`, `error: InvalidRegex`, or its value.
 fn outcome(program: &str) -> String {
     let reply = limited(program);
     let memory = reply.spent.memory_bytes;
@@ -40,7 +41,7 @@ fn check(cases: &[(&str, &str)]) {
     }
 }
 
-/// That many regexes that are written alike, or all in different ways.
+/// Returns that many regexes, either all with the same text or all with different texts.
 fn regexes(count: usize, alike: bool) -> String {
     let one = |number| format!("#\"\\pL{{20}}{}\" ", if alike { 0 } else { number });
     (0..count).map(one).collect()
@@ -53,7 +54,7 @@ fn regexes_in_data_are_paid_for_as_they_are_compiled() {
         (&format!("'[{different}]"), "limit: memory"),
         (&format!("[{different}]"), "limit: memory"),
         (&format!("(read-string {:?})", format!("[{different}]")), "limit: memory"),
-        // What is written alike is compiled once, and each is a value of its own.
+        // Equal regex literals are compiled once, but each is a distinct value.
         (&format!("(count '[{alike}])"), "3000"),
         (&format!("(count [{alike}])"), "3000"),
         ("(= #\"a\" #\"a\")", "false"),
@@ -70,9 +71,9 @@ fn arguments_that_are_copied_from_call_to_call_are_asked_for() {
     for wrapper in ["(juxt f)", "(comp identity f)", "(complement f)", "(fnil f 1)", keeps] {
         assert_eq!(outcome(&wrapped(wrapper)), "limit: memory", "{wrapper}");
     }
-    // Each of these gives its own arguments away.
+    // This wrapper passes its arguments on without keeping a copy.
     assert_eq!(outcome(&wrapped("(fn [& xs] (apply f xs))")), "limit: fuel");
-    // What goes into an `& rest` anyway is not copied.
+    // Arguments that end up in an `& rest` parameter anyway are not copied.
     assert_eq!(outcome(&wrapped("(partial f 1)")), "300500");
     check(&[
         ("(let [xs (vec (range 100000))] (apply (apply juxt (repeat 5000 (constantly 1))) xs))", "limit: fuel"),
@@ -91,7 +92,7 @@ fn patterns_have_a_length_at_which_they_are_refused() {
         ("(.split \"a\" (str/repeat \"a,b\\n\" 100000))", "error: InvalidRegex"),
         ("(str/split \"a\" (str/repeat \"a\" 100000))", "error: InvalidRegex"),
         (&format!("#\"{}\"", "a|".repeat(50_000)), "error: InvalidRegex"),
-        // Short, and large once it is taken apart: the classes of Unicode alone would take 80 MB.
+        // A short regex with a large compiled form: the Unicode classes alone would take 80 MB.
         ("(re-pattern (str/repeat \"\\\\pL\" 10000))", "limit: memory"),
         ("(count (re-find (re-pattern (str/repeat \"ab\" 1000)) (str/repeat \"ab\" 1001)))", "2000"),
     ]);
@@ -111,7 +112,7 @@ fn questions_are_cut() {
     assert!(described.len() < 40_000, "{described}");
 }
 
-/// A whole number of 40,000 digits.
+/// An integer of about 40,000 digits.
 const LONG: &str = "(loop [n 2N i 0] (if (= i 17) n (recur (*' n n) (inc i))))";
 
 #[test]
@@ -130,7 +131,7 @@ fn long_numbers_as_keys_and_in_comparisons_are_paid_for() {
             "limit: fuel",
         ),
     ]);
-    // Equal decimals hash alike, whatever zeros they keep.
+    // Equal decimals have equal hashes, whatever their trailing zeros.
     for (one, other) in [
         ("1M", "1.0M"),
         ("1000M", "1E+3M"),
@@ -144,7 +145,7 @@ fn long_numbers_as_keys_and_in_comparisons_are_paid_for() {
         assert_eq!(value(&program), "[true true 1]", "{one} {other}");
     }
     assert_eq!(value("(= (hash 1M) (hash 10M))"), "false");
-    // The order of decimals with powers of ten that are far apart, and close together.
+    // Decimals whose exponents are far apart, and close together, sort correctly.
     let ordered = "(sort < [1E+9000M 1E-9000M -1E+9000M 0M 1.00M 0.99M -1.01M 100E-2M 9.99E+8999M])";
     assert_eq!(value(ordered), "(-1E+9000M -1.01M 0M 1E-9000M 0.99M 1.00M 1.00M 9.99E+8999M 1E+9000M)");
 }
@@ -162,7 +163,7 @@ fn messages_about_long_values_take_no_longer_than_others() {
         let started = std::time::Instant::now();
         let program = format!("(def b {held}) (dotimes [i 2000] (try (inc (list b)) (catch Exception e nil))) (inc b)");
         assert_eq!(outcome(&program), "error: TypeError", "{held}");
-        // A walk through the whole value would take some milliseconds for each of the messages.
+        // Traversing the whole value would take some milliseconds for each message.
         assert!(started.elapsed().as_secs() < 10, "{held}: {:?}", started.elapsed());
     }
     assert!(value(&format!("(first {LONG})")).contains("got #<about 39456 digits> (a big integer)"));
@@ -177,7 +178,7 @@ fn what_a_macro_returns_is_asked_for() {
         ("(macroexpand-all (vec (repeat 1000 (str/repeat \"x\" 1000000))))", "limit: memory"),
         ("(defmacro m [] (range)) (m)", "limit: memory"),
         ("(defmacro m [] (vec (repeat 1000 \"x\"))) (count (m))", "1000"),
-        // Every form looks among the names around it.
+        // Every form is resolved against the names in scope.
         (&format!("(let [{{:keys [{}]}} {{}}] 1)", "a ".repeat(20_000)), "limit: fuel"),
     ]);
 }
@@ -202,7 +203,7 @@ fn names_have_a_length_at_which_they_are_refused() {
         ("(read-string (str \":\" (str/repeat \"k\" 70000)))", "error: NameTooLong"),
         ("(read-string (str \"#keyword \\\"\" (str/repeat \"k\" 70000) \"\\\"\"))", "error: NameTooLong"),
         ("(count (name (keyword (str/repeat \"k\" 65536))))", "65536"),
-        // Keys of data that are longer are texts.
+        // Longer keys of parsed data become strings.
         (
             "(map string? (keys (json/parse (str \"{\\\"\" (str/repeat \"k\" 70000) \"\\\": 1, \\\"a\\\": 2}\"))))",
             "(true false)",
@@ -216,14 +217,14 @@ fn the_hash_that_a_program_sees_depends_on_nothing_but_the_program() {
     let program = "[(hash (fn [] 1)) (hash (fn [x] x)) (hash (partial + 1)) (hash (comp inc)) (hash (ex-info \"a\" {}))
                     (hash [inc (fn [] 2)]) (hash {:f (fn [] 3)}) (hash (atom 1)) (hash #\"a\") (hash 1.50M) (hash \"a\")]";
     let first = value(program);
-    // What was allocated in between moves addresses.
+    // Allocating in between changes the addresses of later values.
     let _taken: Vec<Box<[u8]>> = (1..200).map(|size| vec![0; size * 16].into()).collect();
     assert_eq!(value(program), first);
-    // Functions are told apart in tables all the same, however many come from one place.
+    // Functions are still distinguished in hash tables, even if many come from one place in the source.
     assert_eq!(value("(count (set (map (fn [i] (fn [] i)) (range 20000))))"), "20000");
 }
 
-/// A body, an expansion and a resolution as deep as code may nest, at every height of the stack.
+/// Evaluates bodies, expansions and resolutions of the maximum nesting depth, at every depth of the stack.
 #[test]
 fn no_depth_overflows_the_stack() {
     let nested = [
@@ -266,7 +267,7 @@ fn no_depth_overflows_the_stack() {
                 request.limits.set(name, amount).expect("a known limit");
             }
             let reply = session().eval(request, Arc::new(common::Scripted::new()));
-            // Any of these is fine; the process is still there.
+            // Any limit or error is accepted, because the process has survived.
             let outcome = common::outcome(reply);
             let ended = outcome.starts_with("limit: ") || outcome.starts_with("error: ");
             assert!(ended && outcome != "error: InternalError", "{outcome}: {define} {program}");
@@ -274,7 +275,7 @@ fn no_depth_overflows_the_stack() {
     }
 }
 
-/// What is charged is the same in every build.
+/// Fuel is the same in every build.
 #[test]
 fn fuel_is_exact() {
     let cases = [
@@ -288,7 +289,7 @@ fn fuel_is_exact() {
     ];
     let spent = cases.map(|(program, _)| (program, eval(program).spent.fuel));
     assert_eq!(spent, cases);
-    // A program ends with the limit wherever the limit is reached, also while its result is printed or made JSON.
+    // A program ends at the limit wherever it is reached, also while the result is printed or converted to JSON.
     let program = "(zipmap (range 40) (range))";
     let needed = eval(program).spent.fuel;
     for fuel in needed - 120..=needed {
@@ -297,7 +298,7 @@ fn fuel_is_exact() {
         let reply = session().eval(request, Arc::new(common::Scripted::new()));
         assert_eq!(reply.status == Status::Ok, fuel == needed, "{fuel} of {needed} steps: {reply:?}");
     }
-    // Nor does it depend on what the session ran before.
+    // Fuel does not depend on what the session ran before.
     let mut session = session();
     let again = [(); 2].map(|()| {
         session.eval(Request::new("(re-find #\"b+\" \"abb\")"), Arc::new(common::Scripted::new())).spent.fuel
@@ -305,14 +306,14 @@ fn fuel_is_exact() {
     assert_eq!(again[0], again[1]);
 }
 
-/// Fills memory with texts of other sizes in each round, and lets go of every other one.
+/// Fills memory with strings of different sizes in each round, and frees every second one.
 const EVERY_OTHER: &str = "(count (reduce (fn [kept round]
     (let [size (* 100 (inc (mod (* 7 round) 41)))
           more (map (fn [i] (str/repeat \"x\" (+ size (mod (* 31 i) 97)))) (range (quot 8000000 size)))]
       (into [] (take-nth 2) (concat kept more))))
   [] (range 60)))";
 
-/// What the process really takes: each program runs in a child of its own.
+/// Checks the actual memory use of the process; each program runs in its own child process.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_process_stays_within_what_is_promised() {
@@ -333,11 +334,11 @@ fn the_process_stays_within_what_is_promised() {
     }
 }
 
-/// Where a program stands for the child that runs it.
+/// Environment variable that passes the program to the child.
 #[cfg(target_os = "linux")]
 const CHILD: &str = "LISPBOX_HOSTILE_PROGRAM";
 
-/// The most memory that a process took before and after it ran a program, in MiB.
+/// Returns the peak memory of a process before and after it ran a program, in MiB.
 #[cfg(target_os = "linux")]
 fn highest_in_child(program: &str) -> (u64, u64) {
     let own = std::env::current_exe().expect("a path");
@@ -351,14 +352,14 @@ fn highest_in_child(program: &str) -> (u64, u64) {
     (number("before:"), number("after:"))
 }
 
-/// The body of the process that the test above starts; by itself it does nothing.
+/// Body of the child process that the test above starts; does nothing unless the variable is set.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child() {
     let Ok(program) = std::env::var(CHILD) else { return };
     eval("(+ 1 1)");
     println!("\nbefore: {}", common::most_memory());
-    // What ends it is the memory.
+    // Memory is the limit that may end the program.
     limited_to([("memory", "64MiB"), ("fuel", "1e9"), ("compute", "60s"), ("total", "60s")], &program);
     println!("\nafter: {}", common::most_memory());
 }

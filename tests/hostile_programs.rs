@@ -1,14 +1,15 @@
-//! The corpus of hostile programs: `tests/hostile/*.md`, a file for each kind, a program and what must come of it
-//! under small limits: `limit: fuel`, `error: Code`, a value, or how a long value begins (`[[[…`).
+//! Runs the corpus of hostile programs, `tests/hostile/*.md`: one file for each kind, in which each program is paired
+//! with its expected outcome under small limits: `limit: fuel`, `error: Code`, a value, or the beginning of a long
+//! value (`[[[…`).
 //!
-//! A child process for each kind runs its programs one after another, each in a session of its own and twice:
-//! 1. with little fuel and much time: what must come is the same on every machine; it is what the file says, within
-//!    the memory limit, and the session answers `(+ 1 1)` afterwards;
-//! 2. with endless fuel and little time: it comes back in time, however much of one step it is in. What ends
-//!    otherwise than before only because the clock, not the fuel, came first is fine. The clock is the wall's;
-//!    lateness is measured in processor time of the child, since the machine may be busy with something else.
+//! One child process per kind runs the programs of its file in turn, each in a fresh session, twice:
+//! 1. With little fuel and ample time, the outcome is the same on every machine. It must be the documented one, within
+//!    the memory limit, and afterwards the session must evaluate `(+ 1 1)`.
+//! 2. With unlimited fuel and little time, the program must return in time, even from within a single long step. An
+//!    outcome that differs only because the clock rather than the fuel ended the program is accepted. The time limit is
+//!    wall-clock time; lateness is measured in processor time of the child, since other processes may load the machine.
 //!
-//! After all programs of the first kind of run the process has taken little more than the memory limit.
+//! After the first run of all its programs, the child may have grown only slightly beyond the memory limit.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -23,28 +24,28 @@ use std::time::Duration;
 /// The memory limit, in MiB.
 const MEMORY: u64 = 64;
 
-/// The most bytes that may be counted: the limit is looked at every few hundred steps, and what small things are
-/// made in between is seen only then.
+/// Maximum number of bytes that may be counted. The limit is checked every few hundred steps, so small allocations made
+/// between two checks may exceed it.
 const COUNTED: u64 = (MEMORY + 1) << 20;
 
-/// The most by which the process may grow: half as much again as the limit, and 16 MiB.
+/// Maximum growth of the process, in MiB: one and a half times the limit, plus 16 MiB.
 const GROWTH: u64 = MEMORY * 3 / 2 + 16;
 
-/// Little fuel: what ends is what the program spends.
+/// Little fuel: a program ends by what it spends.
 const BY_FUEL: [(&str, &str); 4] = [("fuel", "2e6"), ("memory", "64MiB"), ("compute", "30s"), ("total", "120s")];
 
-/// Little time: what ends is the clock.
+/// Little time: a program is ended by the clock.
 const BY_CLOCK: [(&str, &str); 4] = [("fuel", "1e12"), ("memory", "64MiB"), ("compute", "200ms"), ("total", "120s")];
 
-/// The processor time in milliseconds that a program may take under [`BY_CLOCK`]: the limit and 50 ms. A step
-/// of an unoptimised build takes some four times as long, and the machines that run those have slow hours: there
-/// it only tells a program that is late from one that runs on.
+/// Maximum processor time of a program under [`BY_CLOCK`], in milliseconds: the limit plus 50 ms. A step of an
+/// unoptimised build takes about four times as long, and unoptimised builds run on machines that are slow at times;
+/// there, the bound only tells a late program from a runaway one.
 const IN_TIME: u64 = if cfg!(debug_assertions) { 200 + 2_000 } else { 200 + 50 };
 
-/// How often a program that is late is run.
+/// Maximum number of runs of a program that is late.
 const TRIES: u32 = 4;
 
-/// Longer than any program may take, however busy the machine is.
+/// Longer than any program may take, however busy the machine is; after this time the child is considered hung.
 const HANGS: Duration = Duration::from_secs(120);
 
 fn limited(session: &mut Session, program: &str, limits: [(&str, &str); 4]) -> Reply {
@@ -55,7 +56,7 @@ fn limited(session: &mut Session, program: &str, limits: [(&str, &str); 4]) -> R
     session.eval(request, common::host())
 }
 
-/// What the process has taken of the processors, in milliseconds; the kernel counts in hundredths of a second.
+/// Returns the processor time that the process has used, in milliseconds. The kernel counts in hundredths of a second.
 fn processor() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("a text");
     let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
@@ -63,7 +64,7 @@ fn processor() -> u64 {
     times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum()
 }
 
-/// True if that outcome is what the file says.
+/// Returns true if the outcome is the documented one.
 fn fits(outcome: &str, expected: &str) -> bool {
     match expected.strip_suffix('…') {
         Some(beginning) => outcome.starts_with(beginning),
@@ -71,7 +72,7 @@ fn fits(outcome: &str, expected: &str) -> bool {
     }
 }
 
-/// Runs a program with little fuel: what is wrong with how it ended, and the bytes it took.
+/// Runs a program with little fuel. Returns what is wrong with the outcome, and the bytes that the program took.
 fn by_fuel(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
     let mut wrong = Vec::new();
     let mut session = engine.session();
@@ -91,8 +92,8 @@ fn by_fuel(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
     (wrong, bytes)
 }
 
-/// Runs a program with little time: what is wrong with how it ended, and the processor time it took. One that is
-/// late is tried again: what counts is how soon it can be back, not what else the machine does.
+/// Runs a program with little time. Returns what is wrong with the outcome, and the processor time it took. Retries a
+/// late program: the best time counts, so that a busy machine causes no failure.
 fn by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
     let mut wrong = Vec::new();
     let mut taken = u64::MAX;
@@ -104,7 +105,7 @@ fn by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
             return (wrong, taken);
         }
     }
-    // Only lateness is forgiven.
+    // Retries excuse lateness only.
     wrong.push(format!("took {taken} ms under the clock"));
     (wrong, taken)
 }
@@ -115,7 +116,7 @@ fn once_by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) 
     let before = processor();
     let reply = limited(&mut session, &program.text, BY_CLOCK);
     let taken = processor() - before;
-    // What it let go of last is dropped before the next program is measured.
+    // Drops the garbage of the last form before the next program is measured.
     limited(&mut session, "(+ 1 1)", BY_FUEL);
     let bytes = reply.spent.memory_bytes;
     if bytes > COUNTED {
@@ -133,32 +134,32 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(120)]
 }
 
-/// What a child says of its programs.
+/// The report of a child about its programs.
 #[derive(Default)]
 struct Report {
     programs: usize,
     wrong: Vec<String>,
-    /// The processor time of the slowest with little fuel, and where it stands.
+    /// The longest processor time with little fuel, and the place of its program.
     longest: (u64, String),
-    /// The processor time of the slowest under the clock, and where it stands.
+    /// The longest processor time under the clock, and the place of its program.
     slowest: (u64, String),
-    /// The bytes of the largest, and where it stands.
+    /// The largest memory use in bytes, and the place of its program.
     largest: (u64, String),
-    /// By how much the process grew, in MiB.
+    /// Growth of the process, in MiB.
     growth: u64,
-    /// What the child last began.
+    /// The program that the child began last.
     last: String,
 }
 
-/// Where the kind of programs stands for the child that runs them.
+/// Environment variable that passes the kind of programs to the child.
 const CHILD: &str = "LISPBOX_HOSTILE_KIND";
 
-/// The system's allocator gives back what is freed, as that of the binary does, so that what the process takes
-/// is what the programs take: by itself glibc keeps large blocks for the next ones.
+/// Makes glibc's allocator return freed memory to the system, as the allocator of the binary does, so that the memory
+/// of the process reflects that of its programs. By default glibc keeps large blocks for reuse.
 const RETURNS_MEMORY: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")];
 
-/// Runs all programs of a kind in a process of their own.
+/// Runs all programs of a kind in a child process.
 fn in_child(kind: &str) -> Report {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
         .args(["--exact", "a_child", "--nocapture"])
@@ -198,7 +199,7 @@ fn in_child(kind: &str) -> Report {
     report
 }
 
-/// The body of the process that the test below starts; by itself it does nothing.
+/// Body of the child process that the test below starts; does nothing unless the variable is set.
 #[test]
 fn a_child() {
     let Ok(kind) = std::env::var(CHILD) else { return };
@@ -239,7 +240,7 @@ fn hostile_programs_come_to_what_is_said_of_them() {
     let corpus = corpus();
     let total: usize = corpus.values().map(Vec::len).sum();
     assert!(total >= 300, "{total} programs");
-    // The kinds with the most programs first, two at a time.
+    // Starts with the kinds that have the most programs, two at a time.
     let mut kinds: Vec<(usize, String)> =
         corpus.iter().map(|(kind, programs)| (programs.len(), kind.clone())).collect();
     kinds.sort();

@@ -1,15 +1,15 @@
-//! Random calls of the language's functions, on collections whose keys are huge and on long texts and numbers: under a
-//! small time limit each must be back soon, whatever one step of it takes.
+//! Random calls of the language's functions on collections with huge keys, and on long texts and numbers: under a small
+//! time limit, each call must return soon, however long a single step takes.
 //!
-//! What is measured is the processor time of the thread. `LISPBOX_SEED` and `LISPBOX_PROGRAMS` choose other programs
-//! and more of them.
+//! The test measures the processor time of the thread. `LISPBOX_SEED` and `LISPBOX_PROGRAMS` set the seed and the
+//! number of programs.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use lispbox::lang::{Reply, Request, Session};
 
-/// What the programs are about.
+/// Definitions of the values that the programs use.
 const HELD: [&str; 22] = [
     "(def text (str/repeat \"ab c\" 250000))",
     "(def alike (str/repeat \"a\" 1000000))",
@@ -68,18 +68,18 @@ const MORE: [&str; 30] = [
     "true",
 ];
 
-/// The time limit, and how much later a program may end, in milliseconds. A step of an unoptimised build takes some
+/// The time limit, and the maximum lateness of a program, in milliseconds. A step of an unoptimised build takes about
 /// four times as long.
 const LIMIT: u64 = 60;
 const LATE: u64 = if cfg!(debug_assertions) { 250 } else { 50 };
 
-/// How often a program that is late is run: what counts is how soon it can be back.
+/// Maximum number of runs of a program that is late; the fastest run counts.
 const TRIES: u32 = 3;
 
-/// Functions that have no part in it.
+/// Functions that are excluded because they wait on purpose.
 const LEFT_OUT: [&str; 2] = ["sleep", "Thread/sleep"];
 
-/// SplitMix64.
+/// Random number generator (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -96,7 +96,7 @@ impl Random {
     }
 }
 
-/// The names of the reference, without the special forms and macros.
+/// Returns the names in the reference, without the special forms and macros.
 fn names() -> Vec<String> {
     let reference = std::fs::read_to_string("stdlib/REFERENCE.md").expect("a reference");
     let functions = reference.split("\n## ").skip(1).filter(|area| !area.starts_with("Forms\n"));
@@ -105,7 +105,7 @@ fn names() -> Vec<String> {
     names.filter(|name| !name.is_empty() && !LEFT_OUT.contains(&name.as_str())).collect()
 }
 
-/// A random call, once or over and over.
+/// Generates a random call, evaluated once or in an endless loop.
 fn program(random: &mut Random, names: &[&str]) -> String {
     let held: Vec<&str> = HELD.iter().filter_map(|definition| definition.split_whitespace().nth(1)).collect();
     let count = 1 + random.next() % 3;
@@ -136,7 +136,7 @@ fn eval(session: &mut Session, program: &str, compute: &str) -> Reply {
     session.eval(request, common::host())
 }
 
-/// The processor time of this thread, in milliseconds.
+/// Returns the processor time of this thread, in milliseconds.
 fn processor() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a text");
     let spent: u64 = stat.split(' ').next().and_then(|spent| spent.parse().ok()).expect("a number");

@@ -1,22 +1,22 @@
-//! The layers of the code: no file imports from a layer above its own. Between crates the compiler enforces the order;
-//! within the language crate, and within the package with the server, this test does.
+//! Checks the layers of the code: no file imports from a higher layer. Between crates, the compiler enforces the order;
+//! this test enforces it within the language crate, and within the package that contains the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The layers of one crate.
 struct House {
-    /// The folder of its sources.
+    /// The root folder of its sources.
     root: &'static str,
-    /// Subfolders of it that belong to other crates.
+    /// Subfolders of the root that belong to other crates.
     without: &'static [&'static str],
-    /// Its rooms, from the lowest layer to the highest. A room may import from rooms of its own layer and of the layers
-    /// below.
+    /// Its rooms (top-level modules), from the lowest layer to the highest. A room may import from its own layer and
+    /// from lower ones.
     layers: &'static [&'static [&'static str]],
-    /// The largest import cycle of files that each room may contain. A cycle binds files together: none of them can be
-    /// understood, tested or moved without the others.
+    /// Maximum size, in files, of an import cycle in each room. The files of a cycle cannot be understood, tested or
+    /// moved separately.
     cycles: &'static [(&'static str, usize)],
-    /// The numbers of files and of imports that are found at least, if the sources are understood.
+    /// Minimum numbers of files and of imports; fewer indicate that the sources were not parsed correctly.
     least: (usize, usize),
 }
 
@@ -51,7 +51,7 @@ const LANGUAGE: House = House {
     least: (200, 1_000),
 };
 
-/// The layers of `src/server/mod.rs`, with what lies beside and below the server.
+/// The layers of `src/server/mod.rs`, with the modules beside and below the server.
 const PACKAGE: House = House {
     root: "src",
     without: &["lang", "bin"],
@@ -82,18 +82,18 @@ const PACKAGE: House = House {
     least: (120, 400),
 };
 
-/// The largest import cycle of files in every other room.
+/// Maximum size of an import cycle of files in every other room.
 const OTHER_CYCLES: usize = 3;
 
 type Module = Vec<String>;
 
-/// One source file: its module, and the names that its `use` declarations bring in, each with its path.
+/// One source file: the names that its `use` declarations import, with their paths, and all other paths.
 struct File {
     imports: BTreeMap<String, Vec<String>>,
     paths: Vec<Vec<String>>,
 }
 
-/// Removes comments, literals and test modules, which say nothing about layers.
+/// Removes comments, literals and test modules, which are irrelevant to the layers.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
     let bytes: Vec<char> = text.chars().collect();
@@ -170,7 +170,7 @@ fn segments(path: &str) -> Vec<String> {
 }
 
 fn read(text: &str) -> File {
-    // The path of a visibility, `pub(in crate::builtin)`, is no import.
+    // The path of a visibility, `pub(in crate::builtin)`, is not an import.
     let (code, mut file) =
         (code(text).replace("pub(in crate::", "pub("), File { imports: BTreeMap::new(), paths: Vec::new() });
     let mut body = String::new();
@@ -253,7 +253,7 @@ fn resolve(files: &BTreeMap<Module, File>, from: &Module, path: &[String], depth
     files.contains_key(&base).then_some(base)
 }
 
-/// Which files import from which, by module.
+/// The modules that each module imports from.
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
 const HOUSES: [House; 2] = [LANGUAGE, PACKAGE];
@@ -275,7 +275,7 @@ impl House {
         graph
     }
 
-    /// False for the page of a crate or of the server, which re-exports from all rooms.
+    /// Returns false for the root module of a crate or of the server, which re-exports from all rooms.
     fn has_a_room(&self, module: &Module) -> bool {
         !module.is_empty() && module.as_slice() != ["server"]
     }
@@ -310,7 +310,7 @@ fn no_file_imports_from_a_layer_above_its_own() {
 fn import_cycles_of_files_do_not_grow() {
     for house in &HOUSES {
         let graph = house.graph();
-        // Everything that each file reaches; two files are in one cycle if each reaches the other.
+        // All modules that each module reaches. Two modules are in a cycle if each reaches the other.
         let reached: BTreeMap<&Module, BTreeSet<&Module>> = graph
             .keys()
             .map(|module| {
@@ -328,7 +328,7 @@ fn import_cycles_of_files_do_not_grow() {
         let mut largest: BTreeMap<String, usize> = BTreeMap::new();
         for (module, seen) in &reached {
             let cycle: BTreeSet<_> = seen.iter().filter(|other| reached[**other].contains(*module)).collect();
-            // The rooms of the second layer of the language are one kernel of data.
+            // The rooms in the second layer of the language form one data kernel, and share a limit.
             let is_kernel = house.root == LANGUAGE.root && house.layer(module) == 1;
             let room = if is_kernel { "value".to_owned() } else { house.room(module) };
             let size = largest.entry(room).or_default();

@@ -1,5 +1,5 @@
-//! A process that does not allocate through the metering allocator cannot keep a memory limit, and is
-//! told so when the engine is built.
+//! A process that does not allocate through the metering allocator cannot enforce a memory limit; building the engine
+//! fails with an error that reports this.
 
 use lispbox::lang::Engine;
 

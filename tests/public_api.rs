@@ -46,7 +46,7 @@ fn the_public_api_is_the_one_that_is_listed() {
     for krate in ["lispbox-lang", "lispbox"] {
         match list(krate, folder.path()) {
             Ok(list) => listed.push_str(&list),
-            // The format changes from one version of Rust to the next.
+            // The format changes between versions of Rust.
             Err(problem) => {
                 println!("SKIPPED: the JSON of this rustdoc cannot be read: {problem}");
                 return;

@@ -1,4 +1,5 @@
-//! A downstream server over time: it dies, is started again, is left alone, is stopped, and asks for more than it gets.
+//! A downstream server over time: it crashes, is restarted, is given a back-off, is stopped when idle, and exceeds its
+//! limits.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 #[path = "mcp_client/mod.rs"]
@@ -24,12 +25,12 @@ fn number(answer: &Answer) -> i64 {
     digits.parse().unwrap_or_else(|_| panic!("no number: {answer:?}"))
 }
 
-/// How often a server with `--log` was started.
+/// Returns the number of starts of a server with `--log`.
 fn starts(log: &Path) -> usize {
     std::fs::read_to_string(log).unwrap_or_default().lines().count()
 }
 
-/// A folder and a file in it that is not there yet.
+/// Creates a folder, and returns it with the path of a file in it that does not exist yet.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
@@ -45,7 +46,7 @@ fn a_server_that_nobody_calls_is_stopped_and_started_again() {
     let first = number(&client.eval("(hostile/pid)"));
     until(|| !is_alive(first));
     assert_ne!(number(&client.eval("(hostile/pid)")), first);
-    // While it is called it is not idle, however long that takes.
+    // A server is not idle during a call, however long the call takes.
     let (_folder, log) = place();
     let mut slow = hostile(&["--log", &log.to_string_lossy()]);
     slow["idle_seconds"] = json!(0.2);

@@ -1,11 +1,13 @@
-//! Sessions under random schedules: servers that share a store are stopped, continued, killed and held up at every step of
-//! lease, read, tool call, write, renewal and close, and a model checks each reply.
+//! Tests sessions under random schedules: servers that share a store are stopped, resumed, killed and delayed at every
+//! step of lease, read, tool call, write, renewal and close, and a model checks each reply.
 //!
-//! What it holds: an `ok` reply means that it is in the store, and nothing acknowledged is lost; a refusal means that it is
-//! not there, unless it says that this is not known; and no two programs' tool calls are interleaved.
+//! The model requires: an `ok` reply means that the effects are in the store, and no acknowledged effect is lost; a
+//! refusal means that the effects are not in the store, unless it reports that this is unknown; and the tool calls of
+//! two programs are never interleaved.
 //!
-//! It takes about a minute. `LISPBOX_SCHEDULES_SECONDS=3600` has it go on for so long, and `LISPBOX_SCHEDULES_SEED` begins
-//! with that seed, which each run prints; times are the machine's, so that a schedule comes again only about as it was.
+//! The test takes about a minute. `LISPBOX_SCHEDULES_SECONDS=3600` sets its duration, and `LISPBOX_SCHEDULES_SEED` sets
+//! its first seed, which each run prints. Timing depends on the machine, so that a seed reproduces a schedule only
+//! approximately.
 #![cfg(all(feature = "cli", unix))]
 
 #[path = "databases/mod.rs"]
@@ -31,14 +33,14 @@ use relay::Relay;
 use serde_json::Value;
 use steps::Steps;
 
-/// How many schedules run beside each other on one store, and how many one after another unless a time is given.
+/// The number of concurrent schedules on one store, and the number of consecutive ones unless a duration is given.
 const BESIDE: usize = 3;
 const AFTER: usize = 2;
 
-/// How long a server is stopped that is to lose its lease.
+/// Time for which a server is stopped in order to lose its lease.
 const LONG: Duration = Duration::from_millis(11_500);
 
-/// Numbers that a seed gives (SplitMix64).
+/// Random numbers derived from a seed (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -58,22 +60,22 @@ impl Random {
     }
 }
 
-/// What a program's reply says of its effects.
+/// What a program's reply reports about its effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// They are in the store, which is that now.
+    /// The effects are in the store, which now holds this log.
     Kept(Vec<u32>),
-    /// They are not there; nothing was evaluated.
+    /// The effects are not in the store; nothing was evaluated.
     Refused,
-    /// They are not there, though tools were called.
+    /// The effects are not in the store, though tools were called.
     NotKept,
-    /// Nobody knows.
+    /// It is unknown whether the effects are in the store.
     Perhaps,
-    /// The session was there no more.
+    /// The session no longer existed.
     Closed,
 }
 
-/// A program that ran, with when it was asked for and answered.
+/// A program that ran, with the times of its request and its reply.
 #[derive(Clone, Debug)]
 struct Ran {
     number: u32,
@@ -82,7 +84,7 @@ struct Ran {
     outcome: Outcome,
 }
 
-/// Lets time pass, as a schedule wants it.
+/// Sleeps for that time, as a schedule requires.
 fn pass(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -95,7 +97,7 @@ fn signal(server: &Server, signal: &str) {
     assert!(told.expect("it runs").success());
 }
 
-/// A program that takes steps and adds its number to what the session has.
+/// Builds a program that calls the step tool and adds its number to the session's log.
 fn adding(number: u32) -> String {
     format!(
         "(do (step/taken {{:text \"{number}-1\"}}) (def log (conj log {number})) (step/taken {{:text \"{number}-2\"}})
@@ -105,12 +107,12 @@ fn adding(number: u32) -> String {
 
 const CLOSING: u32 = 1_000;
 
-/// A program that ends the session.
+/// Builds a program that closes the session.
 fn closing() -> String {
     format!("(do (step/taken {{:text \"{CLOSING}-1\"}}) (session/close) [])")
 }
 
-/// What a reply says; a server that has gone has said nothing.
+/// Extracts the outcome from a reply; unknown if the server ended without replying.
 fn outcome(reply: Option<Value>) -> Outcome {
     let Some(result) = reply else { return Outcome::Perhaps };
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
@@ -134,7 +136,7 @@ fn outcome(reply: Option<Value>) -> Outcome {
     }
 }
 
-/// A store with what reaches it.
+/// A store and the means of reaching it.
 enum Place {
     File(PathBuf),
     Database(Box<Database>),
@@ -149,7 +151,7 @@ impl Place {
     }
 }
 
-/// Two servers over a store, each with its own way there.
+/// Two servers on one store, each with its own connection path.
 struct World<'p> {
     place: &'p Place,
     steps: Steps,
@@ -168,7 +170,7 @@ impl World<'_> {
         world
     }
 
-    /// Starts a server, which has to reach its store then.
+    /// Starts a server; its store must be reachable at this time.
     fn server(&self, which: usize) -> Server {
         let url = match (self.place, self.relays.get(which)) {
             (Place::Database(database), Some(relay)) => {
@@ -181,7 +183,7 @@ impl World<'_> {
         Server::start(&["--store", &url, "--config", file.to_str().expect("a path")], &[])
     }
 
-    /// Runs a program that is to have those effects.
+    /// Runs the program with that number.
     fn run(&self, which: usize, number: u32, session: &str) -> Ran {
         let client = self.servers[which].lock().expect("nobody panics").client;
         let program = if number == CLOSING { closing() } else { adding(number) };
@@ -190,7 +192,7 @@ impl World<'_> {
         Ran { number, begun, ended: Instant::now(), outcome }
     }
 
-    /// Holds up the way of a server to its store for a while, from a random message on.
+    /// Blocks the path from a server to its store for a while, beginning at a random message.
     fn hold_up(&self, which: usize, random: &mut Random) {
         let time = random.millis(6_000);
         match self.place {
@@ -224,7 +226,7 @@ fn fresh_session(world: &World<'_>) -> String {
     }
 }
 
-/// Runs one schedule in a new session, and checks what came of it.
+/// Runs one schedule in a new session, and checks its outcome.
 fn schedule(place: &Place, seed: u64) {
     let mut random = Random(seed);
     let world = World::new(place);
@@ -323,7 +325,7 @@ fn schedule(place: &Place, seed: u64) {
     check(&ran, last, &world.steps.calls(), &taken);
 }
 
-/// Reads what the session has at last, under a lease that ends whatever is on its way still.
+/// Reads the final contents of the session, under a lease that fences off all writes that are still in flight.
 fn read_at_last(world: &World<'_>, session: &str, ran: &mut Vec<Ran>) {
     let client = world.servers[0].lock().expect("nobody panics").client;
     let begun = Instant::now();
@@ -331,7 +333,7 @@ fn read_at_last(world: &World<'_>, session: &str, ran: &mut Vec<Ran>) {
     ran.push(Ran { number: 0, begun, ended: Instant::now(), outcome });
 }
 
-/// Checks all replies of a schedule against what is there at last; nothing is there of a session that was closed.
+/// Checks all replies of a schedule against the final log; a closed session has none.
 fn check(ran: &[Ran], last: Option<Vec<u32>>, calls: &[String], taken: &[String]) {
     let told = || format!("\n{taken:#?}\n{ran:#?}\ncalls {calls:?}, at last {last:?}");
     let kept: Vec<(&Ran, &Vec<u32>)> = ran
@@ -341,7 +343,7 @@ fn check(ran: &[Ran], last: Option<Vec<u32>>, calls: &[String], taken: &[String]
             _ => None,
         })
         .collect();
-    // Whether it may be closed, and must be.
+    // A close whose outcome is unknown leaves both possibilities open.
     let closing = ran.iter().find(|one| one.number == CLOSING);
     match closing.map(|one| &one.outcome) {
         Some(Outcome::Kept(_)) => assert!(last.is_none(), "it is there still{}", told()),

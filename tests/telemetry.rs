@@ -1,4 +1,4 @@
-//! Traces: what a collector of OpenTelemetry is sent of programs and of the calls in them.
+//! Traces: the spans that an OpenTelemetry collector receives for programs and their tool calls.
 #![cfg(feature = "telemetry")]
 
 #[path = "mcp_client/mod.rs"]
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use mcp_client::{Client, hostile, installed, python};
 use serde_json::{Value, json};
 
-/// A collector that nobody here wrote decodes what it is sent; ended when it is dropped.
+/// A collector that decodes traces with the official OpenTelemetry definitions; killed on drop.
 struct Collector {
     process: Child,
     lines: Receiver<String>,
@@ -35,7 +35,7 @@ impl Collector {
         Some(Collector { process, lines, port })
     }
 
-    /// The next span.
+    /// Returns the next span.
     fn span(&self) -> Value {
         let line = self.lines.recv_timeout(Duration::from_secs(30)).expect("a span");
         serde_json::from_str(&line).expect("JSON")
@@ -56,7 +56,7 @@ fn a_program_and_its_calls_are_one_trace() {
     let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_SERVICE_NAME", "lispbox-under-test")];
     let mut client = Client::start_with(&json!({"mcpServers": {"hostile": hostile(&[])}}), &variables);
     client.eval(r#"(do (pmap #(hostile/echo {:text (str "a-secret" %)}) [1 2]) (hostile/fail))"#);
-    // What has not been sent when it ends is sent then.
+    // Spans that are still queued are sent on shutdown.
     client.close();
     assert!(client.wait().success());
     let spans: Vec<Value> = (0..4).map(|_| collector.span()).collect();

@@ -1,5 +1,5 @@
-//! Evaluation in worker processes: the same answers as in this process, and nothing lost with a worker
-//! but the evaluation that ran in it.
+//! Evaluation in worker processes: the answers are the same as in this process, and the loss of a worker affects only
+//! the evaluation that it was running.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -31,7 +31,7 @@ fn shown(reply: Reply) -> String {
     }
 }
 
-/// Workers that write the numbers of their processes into a file, so that a test can kill them.
+/// Workers that write their process ids to a file, so that a test can kill them.
 struct Traced {
     folder: tempfile::TempDir,
     workers: Arc<Workers>,
@@ -54,7 +54,7 @@ impl Traced {
 fn kill_all(file: &std::path::Path) {
     let numbers = std::fs::read_to_string(file).expect("workers were started");
     for number in numbers.lines() {
-        // One that has ended already is as dead as it shall be.
+        // The worker may have ended already.
         let _ = std::process::Command::new("/bin/kill").args(["-9", number]).output();
     }
 }
@@ -104,7 +104,7 @@ fn replies_are_those_of_a_session_in_this_process() {
         let mut here = engine().session().eval(request(), host());
         let mut there = workers.session().eval(request(), host());
         for reply in [&mut here, &mut there] {
-            // Times differ, and how the allocators count.
+            // Times differ, and so do the counts of the allocators.
             reply.spent.compute_ms = 0;
             reply.spent.total_ms = 0;
             reply.spent.memory_bytes = 0;
@@ -167,7 +167,7 @@ fn a_worker_killed_amid_a_program_costs_that_program_alone() {
     assert!(run(&mut session, "more").contains("UnboundVariable"));
 }
 
-/// A host that kills all workers when it is asked which tools there are, and cancels at the first print.
+/// A host that kills all workers when it is asked for its catalogue, and cancels at the first print.
 struct Meddling {
     workers: PathBuf,
     cancelled: AtomicBool,
@@ -275,7 +275,7 @@ fn a_cancelled_evaluation_ends() {
     assert_eq!(run(&mut session, "kept"), "1");
 }
 
-/// A worker that is none: a script that speaks the protocol and then does what no worker should.
+/// Starts fake workers: a script that speaks the protocol and then misbehaves.
 fn impostor(then: &str) -> Option<Arc<Workers>> {
     let python = "/usr/bin/python3";
     if !std::path::Path::new(python).exists() {

@@ -1,5 +1,5 @@
-//! Writes the seeds of the corpora anew: `cargo run --example seeds` in `fuzz/`. Files that are there already for
-//! another reason, such as something that was found, stay.
+//! Regenerates the seeds of the corpora: `cargo run --example seeds` in `fuzz/`. Other files in the corpora, such as
+//! earlier findings, are kept.
 
 #[allow(dead_code, reason = "the cases themselves are not needed")]
 #[path = "../../tests/common/literate.rs"]
@@ -8,13 +8,13 @@ mod literate;
 use lispbox_fuzz::{evaluate, host, session, small_limits};
 use std::path::Path;
 
-/// How many programs of one corpus, and how long each may be.
+/// Maximum number of documents that become seeds, and maximum length of a seed in bytes.
 const PROGRAMS: usize = 40;
 const LONGEST: usize = 800;
 
 fn main() -> std::io::Result<()> {
     let documents = ["../tests/spec", "../tests/clojure"].map(literate::documents).concat();
-    // One seed a document: its programs below one another, as many as have room.
+    // One seed per document: its programs, as many as fit.
     let mut programs: Vec<String> = Vec::new();
     for (_, text) in &documents {
         let mut lines = String::new();

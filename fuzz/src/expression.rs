@@ -1,10 +1,10 @@
-//! Expressions of the language as structured input: what the fuzzer changes is a tree, so that most of what it
-//! makes gets past the reader and deep into functions.
+//! Expressions of the language as structured input: the fuzzer mutates a tree, so that most programs pass the reader
+//! and reach deep into the functions.
 
 use crate::vocabulary::{examples, functions};
 use arbitrary::Arbitrary;
 
-/// An expression. The first kind is what is left when the input ends.
+/// An expression. The first variant is the one generated when the input is exhausted.
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Expression {
     Nil,
@@ -14,15 +14,15 @@ pub enum Expression {
     Scalar(u8),
     Text(String),
     Keyword(u8),
-    /// A name in scope, counted from the innermost.
+    /// A local variable, counted from the innermost.
     Local(u8),
-    /// One of the session's names, bound or not.
+    /// One of the session's global names, bound or unbound.
     Global(u8),
     /// A function of the language as a value.
     Function(u16),
-    /// A function of the language with as many arguments as it takes.
+    /// A call of a function of the language, with a number of arguments that it accepts.
     Call(u16, Vec<Expression>),
-    /// A call from the documentation with some of its arguments exchanged.
+    /// A call from the documentation, with some of its arguments replaced.
     Example(u16, Vec<(u8, Expression)>),
     Apply(Box<Expression>, Vec<Expression>),
     Vector(Vec<Expression>),
@@ -178,10 +178,11 @@ const MACROS: &[&str] = &[
     "source",
 ];
 
-/// How deep expressions are written out; the reader takes no more.
+/// Maximum depth to which expressions are written out. Each level opens up to three brackets, so that the text remains
+/// below the nesting limit of the reader.
 const DEPTH: usize = 60;
 
-/// A program: forms that are each a transaction.
+/// A program: a sequence of forms, each of which is a transaction.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Program {
     forms: Vec<Expression>,
@@ -189,7 +190,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program's text.
+    /// Returns the program text.
     pub fn text(&self) -> String {
         let mut writer = Writer { out: String::new(), scope: 0, depth: 0 };
         for form in self.forms.iter().take(8).chain([&self.last]) {
@@ -202,7 +203,7 @@ impl Program {
 
 struct Writer {
     out: String,
-    /// How many locals there are: `x0`, `x1`, …
+    /// The number of locals in scope: `x0`, `x1`, …
     scope: usize,
     depth: usize,
 }
@@ -302,7 +303,8 @@ impl Writer {
         self.word(closing);
     }
 
-    /// A call with a number of arguments that the function takes, where that can be had from these.
+    /// Writes a call with a number of arguments that the function accepts, dropping or adding arguments if necessary
+    /// and possible.
     fn call(&mut self, at: u16, arguments: &[Expression]) {
         let function = &functions()[usize::from(at) % functions().len()];
         let accepts = |count: usize| function.arity.is_none_or(|arity| arity.accepts(count));
@@ -353,7 +355,7 @@ impl Writer {
         self.scope = outside;
     }
 
-    /// A loop that counts; its body says what is handed on.
+    /// Writes a counting loop; its body computes the value that is passed to the next iteration.
     fn turns(&mut self, turns: u8, start: &Expression, body: &Expression) {
         let (count, result) = (self.scope, self.scope + 1);
         self.within(&format!("(loop [x{count} 0 x{result}"), [start], "]");

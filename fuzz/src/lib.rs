@@ -1,7 +1,7 @@
-//! What the fuzz targets share: the world that their programs see, the limits that they run under, and what
-//! must hold of every evaluation.
+//! Code shared by the fuzz targets: the host of their programs, the limits under which they run, and the invariants of
+//! every evaluation.
 //!
-//! A panic is a finding wherever it comes up: libFuzzer's hook ends the process before anything catches it.
+//! Every panic is a finding: libFuzzer's hook ends the process before any code can catch it.
 
 #[path = "../../tests/common/collections/mod.rs"]
 pub mod collections;
@@ -13,10 +13,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
-static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> =
-    lispbox::lang::Metered::new(std::alloc::System);
+static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
 
-/// A world without tools, in which it is always the same moment and every random number is the same.
+/// A host without tools, with a constant wall-clock time and constant random numbers. Only its monotonic clock
+/// advances.
 struct Nothing {
     started: Instant,
 }
@@ -39,30 +39,30 @@ impl Host for Nothing {
     }
 }
 
-/// A host without tools.
+/// Returns a host without tools.
 pub fn host() -> Arc<dyn Host> {
     Arc::new(Nothing { started: Instant::now() })
 }
 
-/// The engine of this process.
+/// Returns the engine of this process.
 pub fn engine() -> &'static Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::builder().build().expect("the metering allocator is installed above"))
 }
 
-/// A session with nothing defined.
+/// Creates an empty session.
 pub fn session() -> Session {
     engine().session()
 }
 
-/// A session with nothing defined, of an engine that takes no shortcuts.
+/// Creates an empty session of an engine without optimisations.
 pub fn plain_session() -> Session {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     let plain = || Engine::builder().plain_walk().build().expect("the metering allocator is installed above");
     ENGINE.get_or_init(plain).session()
 }
 
-/// Limits that a program reaches within milliseconds.
+/// Returns limits that a program reaches within milliseconds.
 pub fn small_limits() -> Limits {
     Limits { fuel: 20_000, memory: 8 << 20, compute: Duration::from_secs(2), output: 4 << 10, ..Limits::default() }
 }
@@ -70,7 +70,7 @@ pub fn small_limits() -> Limits {
 /// Evaluates a program with `data` bound to that text.
 ///
 /// # Panics
-/// If a defect of ours came up, or more was spent than the limits allow.
+/// Panics if the evaluation reveals an internal error, or spends more than the limits allow.
 pub fn evaluate(session: &mut Session, program: &str, data: Option<&str>, limits: Limits) -> Reply {
     let mut request = Request::new(program);
     request.data = data.map(|text| serde_json::to_string(text).expect("a string is JSON"));
@@ -79,23 +79,23 @@ pub fn evaluate(session: &mut Session, program: &str, data: Option<&str>, limits
     if let Some(failure) = &reply.failure {
         assert_ne!(failure.error, "InternalError", "{program}\n{}", failure.rendered);
     }
-    // What a program asked for at once, and did not get, is in the count of a reply that says so.
+    // If a single request for fuel exceeds the limit, the reply reports the limit and its count includes that request.
     if reply.status != Status::Limit {
         assert!(reply.spent.fuel <= limits.fuel, "{} steps of {}: {program}", reply.spent.fuel, limits.fuel);
     }
     reply
 }
 
-/// True for a reply that another run of the same program may not give, since it depends on the clock.
+/// Returns true if another run of the same program may give another reply because of the clock.
 pub fn is_of_the_moment(reply: &Reply) -> bool {
     let limit = reply.failure.as_ref().and_then(|failure| failure.limit.as_deref());
     matches!(limit, Some("compute" | "total"))
 }
 
-/// The session, written, read and written again.
+/// Encodes the session, decodes the text and encodes it again.
 ///
 /// # Panics
-/// If it cannot be written or read, or is not the same text the second time.
+/// Panics if the session cannot be encoded or decoded, or if the second text differs from the first.
 pub fn moved(session: &mut Session) -> Session {
     let text = session.encode(host()).expect("a session can be written");
     let mut other = engine().session();
@@ -105,10 +105,11 @@ pub fn moved(session: &mut Session) -> Session {
     other
 }
 
-/// What the session holds, as text: without its counts, which only grow, and without `*1` and its kin.
+/// Returns the state of the session as text, without its counters, which only grow, and without `*1`, `*2`, `*3` and
+/// `*e`.
 ///
 /// # Panics
-/// If it cannot be written or read.
+/// Panics if the session cannot be encoded or decoded.
 pub fn state(session: &mut Session) -> String {
     let mut text = session.encode(host()).expect("a session can be written");
     text.truncate(text.rfind("\n(counts ").expect("a row of counts"));

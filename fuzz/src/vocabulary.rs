@@ -1,5 +1,5 @@
-//! What the language names: every function and form with the examples of its documentation, taken apart so that
-//! other expressions can take the place of their arguments.
+//! The vocabulary of the language: every function and special form with its documented examples, split so that other
+//! expressions can replace their arguments.
 
 use crate::engine;
 use lispbox::lang::ArityRange;
@@ -7,15 +7,15 @@ use lispbox::lang::internal::form::Form;
 use lispbox::lang::internal::reader::read;
 use std::sync::OnceLock;
 
-/// A function by one of its names.
+/// A function under one of its names.
 pub struct Function {
-    /// The name, with its namespace where it has one.
+    /// The name, qualified by its namespace if it has one.
     pub name: String,
-    /// How many arguments it takes, where the registry says so.
+    /// The range of accepted argument counts, if the registry records it.
     pub arity: Option<ArityRange>,
 }
 
-/// All functions, in the order of their names.
+/// Returns all functions, sorted by name.
 pub fn functions() -> &'static [Function] {
     static FUNCTIONS: OnceLock<Vec<Function>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -28,15 +28,15 @@ pub fn functions() -> &'static [Function] {
     })
 }
 
-/// True for what shows how long something took.
+/// Returns true for functions that reveal elapsed time.
 fn names_a_clock(name: &str) -> bool {
     name.contains("nanoTime")
 }
 
-/// A call as the documentation shows it: the head, and the text of each argument.
+/// A documented call: the text of its head, and the text of each argument.
 pub type Example = Vec<&'static str>;
 
-/// The calls in the examples of all functions and forms.
+/// Returns the calls in the examples of all functions and special forms.
 pub fn examples() -> &'static [Example] {
     static EXAMPLES: OnceLock<Vec<Example>> = OnceLock::new();
     EXAMPLES.get_or_init(|| {
@@ -46,12 +46,12 @@ pub fn examples() -> &'static [Example] {
     })
 }
 
-/// The calls of a program's top level.
+/// Returns the calls at the top level of a program.
 fn calls(program: &'static str) -> Vec<Example> {
     let forms = read(program).unwrap_or_default();
     let text = |form: &Form| program.get(form.span.start as usize..form.span.end as usize);
     let call = |form: &Form| -> Option<Example> { form.as_list()?.iter().map(text).collect() };
-    // What a prefix stands for (`'x`, `@x`) has parts that are written nowhere.
+    // The expansion of a prefix (`'x`, `@x`) has parts that do not occur in the text.
     let is_written = |form: &&Form| text(form).is_some_and(|text| text.starts_with('('));
     forms.iter().filter(is_written).filter_map(call).filter(|parts| !parts.is_empty()).collect()
 }

@@ -1,5 +1,4 @@
-//! Programs over maps, sets, sorted collections, records from JSON and sequences answer what a plain model of these
-//! answers.
+//! Checks programs over maps, sets, sorted collections, records from JSON and sequences against a simple model.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -8,7 +7,7 @@ use lispbox::lang::Limits;
 use lispbox_fuzz::collections::{Choices, case};
 use lispbox_fuzz::{evaluate, is_of_the_moment, session, small_limits};
 
-/// Choices made of what the fuzzer changes.
+/// Choices derived from the fuzzer's input.
 struct Picks<'u>(Unstructured<'u>);
 
 impl Choices for Picks<'_> {

@@ -1,4 +1,4 @@
-//! Any text as a configuration file: it is read, or the error names the file and what was expected.
+//! Any text as a configuration file: it is accepted, or the error names the file and the expected content.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

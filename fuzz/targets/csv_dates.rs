@@ -1,5 +1,5 @@
-//! Any text into the readers of formats: CSV, dates, EDN, HTML, regexes, format strings. What stands behind the
-//! first NUL is a second text, such as the pattern of a date or what a regex is to be found in.
+//! Any text as input of the format parsers: CSV, dates, EDN, HTML, regexes, format strings. The part after the first
+//! NUL is a second text, such as the pattern of a date or the text that a regex searches.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

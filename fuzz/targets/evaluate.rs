@@ -1,6 +1,6 @@
-//! Programs under small limits: no panic, no defect, no more fuel than allowed; the same program gives the same
-//! reply, for the same fuel, the second time, and for no less fuel on the walk without shortcuts; the session goes on
-//! and survives a move.
+//! Programs under small limits: no panic, no internal error, and no more fuel than allowed. A second run of the program
+//! gives the same reply for the same fuel, and the evaluator without optimisations gives the same reply for no less
+//! fuel. The session remains usable and survives encoding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|program: Program| {
         assert_eq!(outcome(&reply), outcome(&again), "another reply the second time\n{text}");
     }
     let plainly = evaluate(&mut plain, &text, None, small_limits());
-    // What is changed in place is not paid for as a copy, so the plain walk may come to a limit earlier.
+    // An update in place is not charged as a copy, so the unoptimised evaluator may reach a limit earlier.
     let limited =
         |reply: &Reply| is_of_the_moment(reply) || reply.failure.as_ref().is_some_and(|it| it.limit.is_some());
     if !limited(&reply) && !limited(&plainly) && !text.contains("(time ") {
@@ -30,7 +30,7 @@ fuzz_target!(|program: Program| {
     drop(moved(&mut one));
 });
 
-/// What must be the same each time.
+/// Returns the parts of a reply that must be the same in each run.
 fn outcome(reply: &Reply) -> (Option<&str>, &str, Option<&str>, &[String]) {
     let failure = reply.failure.as_ref().map(|failure| failure.rendered.as_str());
     (reply.value.as_deref(), &reply.prints, failure, &reply.defined)

@@ -1,5 +1,5 @@
-//! Any text: `json/parse` takes what `serde_json` takes and finds the same in it; what is written is read as the
-//! same value.
+//! Any text as JSON: `json/parse` accepts the texts that `serde_json` accepts, with the same result, and written JSON
+//! reads back as the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(is_same(&ours, &theirs), "read as {written}");
         }
         (None, Err(error)) => {
-            // 128 levels there, 1,000 here; a number of any size is one here; half a surrogate pair is read as U+FFFD.
+            // serde_json limits nesting to 128 levels, this parser to 1,000. This parser also accepts numbers of any
+            // size, and reads an unpaired surrogate as U+FFFD.
             let problem = error.to_string();
             let is_meant = ["recursion limit", "number out of range", "hex escape", "surrogate"]
                 .into_iter()
@@ -40,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The same value, be its numbers written as integers or not.
+/// Returns true if the values are equal, where an integer equals a float of the same value.
 fn is_same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(ours), Value::Number(theirs)) => ours.as_f64() == theirs.as_f64(),

@@ -1,4 +1,4 @@
-//! Any lines from a client: each request that has an id is answered once, and nothing else is.
+//! Any lines from a client: each request with an id is answered exactly once, and nothing else is answered.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
 use tokio::runtime::{Builder, Runtime};
 
-/// Messages of more bytes are refused.
+/// Maximum length of a message, in bytes; longer ones are refused.
 const LARGEST: usize = 2 << 10;
-/// Longer than the server takes to end when its client has gone.
+/// Maximum time for the server to end after its client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fuzz_target!(|bytes: &[u8]| {
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut asked: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut is_withdrawn = false;
-    // What cannot be read may have an id that only the server's scan finds.
+    // A line that is not valid JSON may have an id that only the server's scan finds.
     let mut unreadable = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Ok(Value::Object(message)) = serde_json::from_slice(line) else {
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (whole, all) = asked.entry(id.to_string()).or_default();
         *all += 1;
         let is_id = id.is_string() || id.is_i64();
-        // What has no end of line was cut off.
+        // A line without a terminator was cut off.
         if is_id && line.ends_with(b"\n") && message.get("method").is_some_and(Value::is_string) && line.len() < LARGEST
         {
             *whole += 1;
@@ -50,8 +50,8 @@ fuzz_target!(|bytes: &[u8]| {
     for (id, (whole, all)) in &asked {
         let count = answers.remove(id).unwrap_or(0);
         assert!(count <= *all + unreadable, "{count} answers to {all} requests {id}");
-        // A client that begins with something else than MCP is left at once, and a request that was withdrawn
-        // needs no answer.
+        // The server leaves a client at once that does not begin with MCP, and need not answer a request that was
+        // cancelled.
         if taken && !is_withdrawn {
             assert!(count >= *whole, "{count} answers to {whole} requests {id}");
         }
@@ -59,7 +59,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(answers.values().sum::<usize>() <= unreadable, "nobody asked for {answers:?}");
 });
 
-/// Serves a client that says this and closes its side; true if it was taken for a client, and what it was told.
+/// Serves a client that sends these bytes and closes its side. Returns whether the server accepted it as a client, and
+/// the server's output.
 async fn serve(bytes: &[u8]) -> (bool, Vec<u8>) {
     let mut options = ServeOptions::new(Configuration::default());
     options.limits = small_limits();

@@ -1,5 +1,5 @@
-//! Sessions of programs that move: one that was written and read answers what comes later as the one that stayed, for
-//! as many steps; and a form that fails leaves what the session holds as it was.
+//! Sessions that are encoded and decoded between programs: the decoded session answers later programs like the
+//! original, for the same fuel. A form that fails leaves the state of the session unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use lispbox::lang::{Reply, Session};
 use lispbox_fuzz::expression::Program;
 use lispbox_fuzz::{evaluate, is_of_the_moment, moved, session, small_limits, state};
 
-/// How many programs run before the move, and how many behind it.
+/// Maximum number of programs before the move, and after it.
 const PROGRAMS: usize = 4;
 
 fuzz_target!(|programs: (Vec<Program>, Program, Vec<Program>)| {
@@ -17,7 +17,7 @@ fuzz_target!(|programs: (Vec<Program>, Program, Vec<Program>)| {
         evaluate(&mut stayed, &program.text(), None, small_limits());
     }
     let known = state(&mut stayed);
-    // A pair of brackets right behind `do` is a loop of Scheme.
+    // The `nil` is necessary: `do` followed directly by a list in parentheses can be a `do` loop of Scheme.
     let failing = format!("(do nil {}\n(throw (ex-info \"undone\" {{}})))", failing.text());
     evaluate(&mut stayed, &failing, None, small_limits());
     assert_eq!(state(&mut stayed), known, "a form that fails leaves a trace\n{failing}");
@@ -30,7 +30,7 @@ fuzz_target!(|programs: (Vec<Program>, Program, Vec<Program>)| {
     assert_eq!(stayed.names().len(), gone.names().len(), "other names");
 });
 
-/// What must be the same in both sessions; nothing where a clock has decided.
+/// Returns the parts of a reply that must be the same in both sessions; `None` if the reply depends on a clock.
 fn answer(session: &mut Session, program: &str) -> Option<String> {
     if program.contains("(time ") {
         return None;
@@ -44,8 +44,8 @@ fn answer(session: &mut Session, program: &str) -> Option<String> {
     Some(format!("{value:?} {failure:?} {prints:?} {defined:?} {fuel}"))
 }
 
-/// True where the program came to the end of its memory: where that is depends on what the session holds, which is
-/// packed otherwise where it was read.
+/// Returns true if the program reached a memory limit. The free memory depends on the layout of the session's data,
+/// which decoding changes.
 fn is_of_memory(reply: &Reply) -> bool {
     matches!(reply.failure.as_ref().and_then(|failure| failure.limit.as_deref()), Some("memory" | "session"))
 }

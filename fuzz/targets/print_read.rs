@@ -1,11 +1,12 @@
-//! Values of every kind, built by calls: what is printed reads back equal, and as the same text.
+//! Values of every type, built by calls: the printed text reads back as an equal value, and prints as the same text
+//! again.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lispbox_fuzz::{evaluate, moved, session, small_limits};
 
-/// A value, and how a program makes it without its literal.
+/// A value, with a program that builds it without its literal.
 #[derive(Arbitrary, Debug)]
 enum Made {
     Nil,
@@ -34,7 +35,7 @@ enum Made {
     Annotated(Vec<Made>, Box<Made>),
 }
 
-/// Values are written out this deep; keys may not nest deeper than 64.
+/// Maximum depth to which values are written out. Keys may not nest deeper than 64 levels.
 const DEPTH: usize = 40;
 
 fuzz_target!(|made: Made| {
@@ -46,7 +47,7 @@ fuzz_target!(|made: Made| {
     }
     let limits = lispbox::lang::Limits { fuel: 1_000_000, memory: 64 << 20, output: 1 << 20, ..small_limits() };
     let mut session = session();
-    // Some numbers do not fit their kind, some texts are no regex: that is an error and no finding.
+    // Some numbers are out of range for their type, and some texts are not valid regexes: these errors are no findings.
     if evaluate(&mut session, &program, None, limits.clone()).value.as_deref() != Some(":made") {
         return;
     }
@@ -119,7 +120,7 @@ impl Made {
         out.push_str(&simple);
     }
 
-    /// False for what holds something that equals nothing, not even itself read back.
+    /// Returns false for values that contain a value which equals nothing, not even itself after it is read back.
     fn has_equal(&self) -> bool {
         match self {
             Made::Regex(_) => false,
@@ -135,7 +136,7 @@ impl Made {
     }
 }
 
-/// A string, spelled by the numbers of its characters.
+/// Builds an expression for a string from the code points of its characters.
 fn spelled(text: &str) -> String {
     let numbers: Vec<String> = text.chars().map(|c| u32::from(c).to_string()).collect();
     format!(" (apply str (map char [{}]))", numbers.join(" "))

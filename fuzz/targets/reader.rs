@@ -1,10 +1,10 @@
-//! Any text: it reads, or gives an error that points into the text.
+//! Any text as a program: it is read, or the error points into the text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use lispbox::lang::Span;
 use lispbox::lang::internal::form::{Form, FormKind};
 use lispbox::lang::internal::reader::{Conditionals, ReadError, Reading, read, read_first};
-use lispbox::lang::Span;
 use lispbox_fuzz::{evaluate, session, small_limits};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -24,13 +24,13 @@ fuzz_target!(|bytes: &[u8]| {
             Err(error) => check_error(&text, &error),
         }
     }
-    // What is read as data is printed as text that reads as the same forms.
+    // Forms that are read as data print as text that reads back as the same forms.
     let reply = evaluate(&mut session(), PRINTED, Some(&text), small_limits());
     let came = reply.value.unwrap_or_else(|| reply.failure.map(|failure| failure.error).unwrap_or_default());
     assert!(matches!(came.as_str(), "true" | ":unread" | "LimitExceeded"), "{came}");
 });
 
-/// Printed twice, since regexes and `##NaN` are not equal to anything.
+/// Compares printed texts as well, since regexes and `##NaN` are not equal to anything.
 const PRINTED: &str = "(let [form (try (read-string data) (catch Exception e :unread))]
   (if (= form :unread) :unread
     (let [text (pr-str form) back (read-string text)] (or (= text (pr-str back)) [form text back]))))";

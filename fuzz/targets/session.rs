@@ -1,5 +1,5 @@
-//! Snapshots: any text is an error or a session that can be written again; a program's session is read as it was
-//! written.
+//! Snapshots: any text is rejected or decoded to a session that can be encoded again, and the session of any program
+//! decodes to the same text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(session.bindings(), 0, "an error leaves the session as it was");
             return;
         }
-        // What the text says in a way of its own is written in ours.
+        // The text may have a non-canonical form; encoding it again yields the canonical one.
         drop(moved(&mut session));
         for name in session.names() {
             evaluate(&mut session, &name, None, small_limits());

@@ -1,4 +1,4 @@
-//! What is in the audit log of a server under test.
+//! Reads the audit log of a server under test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What `lispbox audit` says, and whether it is content.
+/// Runs `lispbox audit`; returns whether it succeeded, and its output.
 pub fn audit(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.arg("audit").args(arguments).arg("--audit").arg(folder);
@@ -14,7 +14,7 @@ pub fn audit(folder: &Path, arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).expect("text"))
 }
 
-/// The files with records, in order.
+/// Returns the record files, in order.
 pub fn parts(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut parts: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "jsonl")).collect();
@@ -22,14 +22,14 @@ pub fn parts(folder: &Path) -> Vec<PathBuf> {
     parts
 }
 
-/// All records but for a last one that a kill has cut.
+/// Returns all records, except a last one that a kill has truncated.
 pub fn records(folder: &Path) -> Vec<Value> {
     let texts = parts(folder).into_iter().map(|part| std::fs::read_to_string(part).expect("text"));
     let whole = |line: &str| line.strip_suffix('\n').map(|line| serde_json::from_str(line).expect("JSON"));
     texts.collect::<String>().split_inclusive('\n').filter_map(whole).collect()
 }
 
-/// The records of a kind.
+/// Returns the records of one kind.
 pub fn records_of(folder: &Path, kind: &str) -> Vec<Value> {
     records(folder).into_iter().filter(|record| record["kind"] == kind).collect()
 }

@@ -1,4 +1,4 @@
-//! Commands whose reader goes away: they end quietly.
+//! Commands end without an error if the reader of their output closes the pipe.
 #![cfg(all(feature = "cli", unix))]
 
 use std::io::{Read, Write};
@@ -17,14 +17,14 @@ fn command(home: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A pipe that nobody reads any more.
+/// The write end of a pipe whose read end is closed.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
 }
 
-/// A folder with a configuration, an audit log and a session.
+/// Creates a home folder with a configuration, an audit log and a session.
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().expect("a folder");
     let server = json!({"command": LISPBOX, "args": ["sample-mailbox"]});
@@ -84,7 +84,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly() {
         let running = running.stdin(Stdio::piped()).stdout(closed()).stderr(Stdio::piped());
         let mut running = running.spawn().expect("it runs");
         let mut input = running.stdin.take().expect("piped");
-        // A command that does not read it has ended.
+        // The write fails if the command has ended without reading its input.
         let _ = input.write_all(b"\"(+ 1 2)\"\n\"(+ 3 4)\"\n");
         drop(input);
         let ended = running.wait_with_output().expect("it ends");

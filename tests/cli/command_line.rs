@@ -1,4 +1,4 @@
-//! The command line as others rely on it: what goes where, exit codes, records.
+//! The interface of the command line: standard output and standard error, exit codes, and JSON records.
 #![cfg(feature = "cli")]
 
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What a run of the binary came to.
+/// The result of a run of the binary.
 #[derive(Debug, PartialEq, Eq)]
 struct Ran {
     code: Option<i32>,
@@ -16,7 +16,7 @@ struct Ran {
     errors: String,
 }
 
-/// Runs the binary with these arguments and this standard input.
+/// Runs the binary with these arguments and standard input.
 fn lispbox(arguments: &[&str], input: &str) -> Ran {
     let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
         .args(arguments)
@@ -28,7 +28,7 @@ fn lispbox(arguments: &[&str], input: &str) -> Ran {
         .expect("the binary runs");
     let mut pipe = process.stdin.take().expect("piped");
     let input = input.to_owned();
-    // A process that ends before it has read everything is no failure of the test.
+    // The write fails if the process ends before it has read everything, which is not an error here.
     let writing = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
     let ended = process.wait_with_output().expect("it ends");
     let _ = writing.join();
@@ -40,7 +40,7 @@ fn prints(output: &str) -> Ran {
     Ran { code: Some(0), output: output.to_owned(), errors: String::new() }
 }
 
-/// Standard error of a wrong usage.
+/// Runs a command with a usage error (exit code 2) and returns its standard error.
 fn misused(arguments: &[&str], input: &str) -> String {
     let ran = lispbox(arguments, input);
     assert_eq!((ran.code, ran.output.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.errors);
@@ -61,13 +61,13 @@ fn name(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// The one record on standard output.
+/// The only record on standard output.
 fn record(ran: &Ran) -> Value {
     assert_eq!(ran.output.lines().count(), 1, "{ran:?}");
     serde_json::from_str(&ran.output).expect("JSON")
 }
 
-/// A configuration with the sample mailbox as its one server.
+/// Writes a configuration with the sample mailbox as its only server.
 fn mailbox(folder: &TempDir) -> PathBuf {
     let server = json!({"command": env!("CARGO_BIN_EXE_lispbox"), "args": ["sample-mailbox"]});
     file(folder, "servers.json", &json!({"mcpServers": {"mail": server}}).to_string())
@@ -168,7 +168,7 @@ fn limits_have_units() {
     assert!(ran.output.len() < 250 && ran.errors.contains("of 1000 items"), "{ran:?}");
 }
 
-/// Each round fills 6 MB with texts of another size and lets go of all but one in 30 kB.
+/// Each round fills 6 MB with strings of a new size and frees all but one per 30 kB, which fragments the memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_nothing_fits_into_counts_as_taken() {
@@ -180,7 +180,7 @@ fn memory_that_nothing_fits_into_counts_as_taken() {
     let ran = lispbox(&["eval", "--limit", "memory=16MiB", "--limit", "compute=60s", program], "");
     assert_eq!(ran.code, Some(1), "{}", ran.errors);
     assert!(ran.errors.contains("of the process for"), "{}", ran.errors);
-    // The same without holes.
+    // Without fragmentation, the program fits into the limit.
     let program = program.replace("take-nth (quot 30000 (+ 40 size))", "take 5");
     let ran = lispbox(&["eval", "--limit", "memory=16MiB", "--limit", "compute=60s", &program], "");
     assert_eq!(ran, prints("300\n"));

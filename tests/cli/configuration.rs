@@ -1,4 +1,4 @@
-//! The configuration: in the forms that people own, taken up at run time, imported, checked, and put into clients.
+//! The configuration: the formats of other clients, reloading at run time, import, checks, and setup of clients.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
 
-/// A server that every machine has: the mailbox of the demo.
+/// A server that needs no installation: the sample mailbox of the demo.
 fn mailbox() -> Value {
     json!({"command": LISPBOX, "args": ["sample-mailbox"]})
 }
 
-/// Runs a command with a home of its own.
+/// Runs a command with `home` as its home and working directory.
 fn lispbox(home: &Path, arguments: &[&str]) -> Output {
     Command::new(LISPBOX)
         .args(arguments)

@@ -1,4 +1,4 @@
-//! The main job, end to end: one program over real tools, through MCP, and only the answer comes back.
+//! The main use case end to end: one program calls real tools over MCP, and only its result is returned.
 #![cfg(feature = "cli")]
 
 use crate::mcp_client::{Answer, Client, installed};
@@ -10,7 +10,7 @@ const DEFINITIONS: &str = "
     (defn sender [mail] (get-in mail [:sender :email]))
     (defn compute-stats [mails] (vals (group-by mails :key sender)))";
 
-/// The three programs of the design, as they stand.
+/// The three programs of the design, verbatim.
 const GROUPED: &str = "(let ((emails (fetch-emails :limit 50)))
   (group-by emails :key sender :count t))";
 const STATS: &str = "(define email-stats (compute-stats (fetch-emails)))";
@@ -50,7 +50,7 @@ fn the_programs_of_the_design_run_statelessly_in_one_session() {
     assert!(ok(&eval(GROUPED)).starts_with('{'));
     assert!(ok(&eval(STATS)).contains("[defined: email-stats"));
     assert!(ok(&eval(FILTERED)).starts_with('('));
-    // Without its handle nothing of the session is there, but the error says where it is.
+    // Without the handle the definitions are not visible, but the error names the session that has them.
     let elsewhere = client.eval(FILTERED);
     assert!(elsewhere.is_error && elsewhere.text.contains(&session), "{elsewhere:?}");
 }
@@ -171,7 +171,7 @@ fn a_server_is_no_function_and_an_unknown_one_is_named() {
     let answer = client.eval("(calendar/list-events)");
     assert_eq!(answer.record["message"], "`calendar/list-events` is not defined: there is no server `calendar`");
     assert_eq!(answer.record["suggestion"], "there are `mail`; `(dir)` lists servers and namespaces");
-    // A name of the language that is slightly wrong is still that.
+    // A misspelt name of the language is still reported as such.
     let answer = client.eval("(str/jion \",\" [1])");
     assert_eq!(answer.record["suggestion"], "Did you mean str/join?");
 }

@@ -1,4 +1,4 @@
-//! Importing, setting up and checking as a new user meets them, with what goes wrong on the way.
+//! `config import`, `setup` and `config check` as a new user runs them, including their failures.
 #![cfg(feature = "cli")]
 
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
 
-/// Runs a command with a home of its own, in it.
+/// Runs a command with `home` as its home and working directory.
 fn lispbox(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(LISPBOX)
         .args(arguments)
@@ -28,7 +28,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// What a command says, which ends with that code.
+/// Runs a command, checks its exit code, and returns its output.
 fn ends(home: &Path, code: i32, arguments: &[&str]) -> String {
     let output = lispbox(home, arguments, &[]);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
@@ -65,7 +65,7 @@ fn imported_servers_stay_until_they_are_pruned() {
     let first = ends(home, 0, &["config", "import"]);
     assert!(first.contains("mail: added") && first.contains("3 added, 0 changed, 0 removed"), "{first}");
 
-    // The servers are taken out of one client, and the file of the other cannot be read.
+    // One client has other servers than before, and the file of the other client cannot be read.
     write(&cursor, &servers(&[("web", "changed"), ("more", "d"), ("lispbox", "/usr/bin/lispbox")]));
     write(&code, "{\"mcpServers\": {\n");
     for broken in ["{\"mcpServers\": {\n", "", "[]", "{\"mcpServers\": []}", "{\"mcpServers\": {\"notes\": 5}}"] {
@@ -279,7 +279,7 @@ fn limits_say_how_they_are_raised_and_truncated_json_where_it_is_open() {
         cut.contains("the file ends at line 2 before it is complete: the `{` at line 2, column 8 is not closed"),
         "{cut}"
     );
-    // A string that is cut off, with a line break behind it.
+    // A truncated string, followed by a line break.
     write(&home.join("servers.json"), "{\"mcpServers\": {\n  \"a\": {\"command\": \"x -\n");
     let cut = ends(home, 2, &["config", "show", "--config", "servers.json"]);
     assert!(

@@ -1,14 +1,14 @@
-//! The consoles and configurations of README.md and docs/*.md: commands are run, their output is compared, and
-//! configurations are read.
+//! Checks the consoles and configurations of README.md and docs/*.md: runs the commands, compares their output, and
+//! parses the configurations.
 //!
-//! A block marked `console` has commands behind `$ ` and below each what it prints, errors included. In a block marked
-//! `sh` or `bash`, in an indented block, and in an unmarked one that begins with a command, each command has to end
-//! with 0. `lispbox serve --http` runs until the page ends. In what is printed, `…` stands for any text within a line,
-//! and a line of its own for any lines. A comment in the line above a block says what else is so:
-//! `<!-- not run: REASON -->` for commands that need more than this machine, `<!-- file: NAME -->` for a text that the
-//! commands of the page find under that name.
+//! A block marked `console` has commands after `$ `, each followed by its output, including standard error. In a block
+//! marked `sh`, `bash` or `shell`, and in an indented or unmarked one that begins with a known command, each command
+//! must exit with 0. `lispbox serve --http` runs until the next such command or the end of the page. In expected
+//! output, `…` matches any text within a line, and a line of only `…` matches any number of lines. A comment in the
+//! line above a block gives further instructions: `<!-- not run: REASON -->` for commands that need more than this
+//! machine, `<!-- file: NAME -->` for a text that is written to this file for the commands of the page.
 //!
-//! Commands run in a folder of their own, with an empty HOME, and with the files of [`FILES`].
+//! The commands of a page run in a temporary folder that is also HOME and contains the files of [`FILES`].
 #![cfg(all(unix, feature = "cli"))]
 
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// What the commands of every page find.
+/// Files that exist in the folder of every page: names and contents.
 const FILES: [(&str, &str); 4] = [
     ("servers.json", r#"{"mcpServers": {"mail": {"command": "lispbox", "args": ["sample-mailbox"]}}}"#),
     ("mailbox.json", r#"{"mcpServers": {"mail": {"command": "lispbox", "args": ["sample-mailbox"]}}}"#),
@@ -28,16 +28,16 @@ const FILES: [(&str, &str); 4] = [
     (".cursor/mcp.json", r#"{"mcpServers": {"mail": {"command": "lispbox", "args": ["sample-mailbox"]}}}"#),
 ];
 
-/// The address that pages show for a server over HTTP.
+/// The address of an HTTP server in the pages.
 const ADDRESS: &str = "127.0.0.1:8787";
 
 /// A block of a page.
 struct Block {
     place: String,
-    /// Behind the fence; `indented` for a block without one.
+    /// The info string of the fence; `indented` for a block without a fence.
     language: String,
     text: String,
-    /// In the comment above it.
+    /// The text of the comment above the block.
     remark: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Block {
             "" | "indented" => {
                 let first = self.text.lines().next().unwrap_or_default();
                 let first = first.trim_start_matches("$ ");
-                // A variable may stand before a command.
+                // Assignments of variables may precede a command.
                 let word = first.split(' ').find(|word| !word.contains('=')).unwrap_or_default();
                 ["lispbox", "curl", "cargo", "claude", "openssl", "umask"].contains(&word)
             }
@@ -60,7 +60,7 @@ impl Block {
         self.remark.as_deref()?.strip_prefix("not run:").map(str::trim)
     }
 
-    /// The commands, each with its line and what is said to be printed.
+    /// The commands, each with its expected output if the block is a `console`.
     fn commands(&self) -> Vec<(String, Option<String>)> {
         let mut out: Vec<(String, Option<String>)> = Vec::new();
         let mut goes_on = false;
@@ -82,7 +82,7 @@ impl Block {
     }
 }
 
-/// The pages: names and texts.
+/// Reads the pages. Returns names and texts.
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("docs"))
@@ -99,12 +99,12 @@ fn pages() -> Vec<(String, String)> {
     files.into_iter().map(read).collect()
 }
 
-/// The blocks of a page.
+/// Extracts the blocks of a page.
 fn blocks(name: &str, text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut fence: Option<usize> = None;
     let mut remark = None;
-    // True behind a line of text, where an indented line goes on with it.
+    // True after a line of text: an indented line then continues the paragraph.
     let mut is_paragraph = false;
     let mut is_indented = false;
     for (at, line) in text.lines().enumerate() {
@@ -146,7 +146,8 @@ fn blocks(name: &str, text: &str) -> Vec<Block> {
     blocks
 }
 
-/// True if a text is as a page has it, where `…` stands for any text of a line, and alone for any lines.
+/// True if a text matches the expected one of a page, in which `…` matches any text within a line and, alone on a line,
+/// any number of lines.
 fn fits(expected: &str, got: &str) -> bool {
     let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
     fits_lines(&lines(expected.trim_end()), &lines(got.trim_end()))
@@ -169,7 +170,7 @@ fn fits_line(expected: &str, got: &str) -> bool {
     }
 }
 
-/// Where the commands of a page run.
+/// The environment in which the commands of a page run.
 struct Place {
     folder: TempDir,
     path: String,
@@ -201,7 +202,11 @@ impl Place {
         command
     }
 
-    /// Runs a command to its end, or a server until it listens; what is printed, and what is wrong with that.
+    /// Runs a command to its end, or starts a server and waits until it listens.
+    ///
+    /// # Errors
+    /// Returns a description of the mismatch if the output differs from the expected one, or, if no output is expected,
+    /// if the command fails.
     fn run(&mut self, text: &str, expected: Option<&str>) -> Result<(), String> {
         if text.contains("lispbox serve --http") {
             return self.serve(text);
@@ -218,7 +223,7 @@ impl Place {
     }
 
     fn serve(&mut self, text: &str) -> Result<(), String> {
-        // Only the last one listens at the address.
+        // Stops the previous server: all servers of a page use one address.
         self.stop();
         let mut command = self.command(&format!("exec 2>&1\n{text}"));
         let mut server =
@@ -240,7 +245,7 @@ impl Place {
 
     fn stop(&mut self) {
         for mut server in self.servers.drain(..) {
-            // The shell may have started the server as its child: both are in the group of the shell.
+            // The shell may have started the server as a child process: both are in the process group of the shell.
             let _ = Command::new("kill").args(["-TERM", "--", &format!("-{}", server.id())]).status();
             let _ = server.wait();
         }

@@ -1,4 +1,4 @@
-//! The REPL as a person at a terminal uses it: keys in, a screen out.
+//! The REPL in a pseudo-terminal: key presses as input, terminal output as the result.
 #![cfg(all(unix, feature = "cli"))]
 
 use std::path::Path;
@@ -9,18 +9,18 @@ use rexpect::reader::Options;
 use rexpect::session::{PtySession, spawn_with_options};
 use tempfile::TempDir;
 
-/// How long something may take on a machine that has much else to do.
+/// Maximum time to wait for output, with a margin for a busy machine.
 const PATIENCE_MS: u64 = 120_000;
 
-/// A conversation on a terminal of 80 columns whose height is not known.
+/// A REPL session on a terminal of 80 columns and unknown height.
 struct Talk {
     terminal: PtySession,
     colour: bool,
-    /// What keeps the history, where the test does not say.
+    /// The folder of the history file, unless the test names one.
     _folder: TempDir,
 }
 
-/// How a conversation is begun.
+/// The options of a REPL session.
 #[derive(Default)]
 struct Setting<'a> {
     arguments: &'a [&'a str],
@@ -33,7 +33,7 @@ impl Talk {
         Talk::with(Setting::default())
     }
 
-    /// Begins a conversation and waits for its first prompt.
+    /// Starts a REPL and waits for its first prompt.
     fn with(setting: Setting) -> Talk {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
@@ -61,24 +61,24 @@ impl Talk {
         self.press("\r");
     }
 
-    /// Types without Enter; control characters are keys.
+    /// Types keys without Enter. Control characters are sent as keys.
     fn press(&mut self, keys: &str) {
         self.terminal.send(keys).expect("it takes keys");
         self.terminal.flush().expect("it takes keys");
     }
 
-    /// Waits for a text; gives what came before it.
+    /// Waits for a text and returns the output before it.
     fn expect(&mut self, text: &str) -> String {
         self.terminal.exp_string(text).unwrap_or_else(|problem| panic!("`{text}`: {problem}"))
     }
 
-    /// Waits for the next prompt, behind what has been waited for: only then does the editor read.
+    /// Waits for the next prompt after the output so far: only then does the editor read input.
     fn prompt(&mut self) {
-        // The echo of what was typed begins its line anew, but never a new line.
+        // The echo of typed input redraws its line, but never begins a new line.
         self.expect(if self.colour { "=> " } else { "\n\r=> " });
     }
 
-    /// Waits for a line that is just this, as values are shown; the echo of what was typed is none.
+    /// Waits for a line that consists of this value, which the echo of typed input never does, and for the next prompt.
     fn answers(&mut self, value: &str) {
         self.expect(&format!("\n{value}\r"));
         self.prompt();
@@ -90,7 +90,7 @@ impl Talk {
         self.answers(value);
     }
 
-    /// Types a line and waits for texts, none of which is in the line, and for the next prompt.
+    /// Types a line and waits for texts that the line does not contain, and for the next prompt.
     fn hears(&mut self, text: &str, parts: &[&str]) {
         self.type_line(text);
         for part in parts {
@@ -99,7 +99,7 @@ impl Talk {
         self.prompt();
     }
 
-    /// Waits for the end; gives its exit code.
+    /// Waits for the REPL to end and returns its exit code.
     fn ends(&mut self) -> i32 {
         self.terminal.exp_eof().expect("it ends");
         match self.terminal.process().wait().expect("it ended") {
@@ -146,7 +146,7 @@ fn an_error_points_at_its_place() {
     talk.asks("(do (def total 1) :defined)", ":defined");
     let place = ["UnboundVariable: `totl` is not defined", "(+ totl 1)", "|", "here", "Did you mean total?"];
     talk.hears("(+ totl 1)", &place);
-    // What cannot be read is no reason to wait for more.
+    // The REPL does not wait for more input if the line has a syntax error.
     talk.hears("(]", &["UnbalancedBrackets"]);
     talk.asks("(inc 41)", "42");
 }
@@ -159,13 +159,13 @@ fn tab_completes_whatever_has_a_name() {
     talk.press(TAB);
     talk.press(")\r");
     talk.answers("6");
-    // Several candidates are listed, each with how it is called.
+    // Several candidates are listed, each with its call form.
     talk.press("(map");
     talk.press(TAB);
     talk.expect("(mapcat f coll)");
     talk.press("v inc [1 2])\r");
     talk.answers("[2 3]");
-    // What stands nearby is in scope too.
+    // Local bindings of the unfinished entry are completed too.
     talk.press("(let [celestial 1] (dec celes");
     talk.press(TAB);
     talk.press("))\r");
@@ -295,7 +295,7 @@ fn what_is_sent_at_once_is_evaluated_line_by_line() {
         talk.expect(&format!("\n{value}\r"));
     }
     talk.prompt();
-    // More than the editor and the terminal take in at once.
+    // More input than the editor and the terminal buffer at once.
     let many: String = (0..400).map(|n| format!("(str \"n\" {n})\r")).collect();
     let mut sending = 0;
     for chunk in many.as_bytes().chunks(1_200) {
@@ -309,7 +309,7 @@ fn what_is_sent_at_once_is_evaluated_line_by_line() {
     assert_eq!(talk.ends(), 0);
 }
 
-/// A program that prints `word` and runs until it is stopped, or for as long as its calls of the clock take.
+/// A program that prints `word` and then reads the clock in a loop until `ms` milliseconds have passed.
 fn busy(word: &str, ms: u64) -> String {
     let (first, rest) = word.split_at(1);
     format!(
@@ -328,7 +328,7 @@ fn what_is_typed_while_an_entry_runs_is_evaluated_next() {
     talk.prompt();
     talk.press(" \"ished\")\r");
     talk.answers("\"unfinished\"");
-    // The end, too, waits for its turn.
+    // The end of input is also processed after the entries before it.
     talk.type_line(&busy("waiting", 700));
     talk.expect("waiting");
     talk.press("(str \"be\" \"fore\")\r");
@@ -344,7 +344,7 @@ fn ctrl_c_discards_what_was_typed_before_it_and_nothing_behind_it() {
     let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
     talk.press("(never (closed\u{3}(str \"a\" \"b\")\r");
     talk.answers("\"ab\"");
-    // Both the rest of what was sent with the entry and what was typed while it ran are discarded.
+    // Ctrl-C discards both the input that was sent with the entry and the input that was typed while it ran.
     talk.press("(do (println (str \"run\" \"ning\")) (loop [] (recur)))\r(def x (str \"first\" \"-lost\"))\r");
     talk.expect("running");
     talk.press("(def x (str \"second\" \"-lost\"))\r");
@@ -366,7 +366,7 @@ fn what_was_typed_ahead_does_not_answer_a_question() {
     std::fs::write(&servers, text).expect("written");
     let arguments = ["--config", servers.to_str().expect("UTF-8")];
     let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
-    // Behind the entry stands a yes, and behind that an entry.
+    // While the entry runs, a `y` and a further entry are typed.
     talk.type_line(&format!("(do {} (count (mail/list-labels)))", busy("running", 700)));
     talk.expect("running");
     talk.press("y\r(str \"typed\" \" ahead\")\r");
@@ -375,7 +375,7 @@ fn what_was_typed_ahead_does_not_answer_a_question() {
     talk.press("n\r");
     talk.expect("ToolDenied");
     talk.prompt();
-    // Sent in one piece, the entry behind the question stays; it is no answer.
+    // An entry that is sent together with the one that asks is kept, and does not answer the question.
     talk.press("(count (mail/list-labels))\r(str \"still\" \" there\")\r");
     talk.expect("Allow this call? [y/N] ");
     talk.press("y\r");

@@ -1,20 +1,21 @@
-//! The corpus of hostile programs, read from `tests/hostile/*.md`.
+//! Reads the corpus of hostile programs from `tests/hostile/*.md`.
 //!
-//! Programs stand in blocks marked `clojure`; those too long to write out in blocks marked `built`, one on a line:
-//! pieces joined by `+`, each a JSON string, perhaps `* COUNT` times; `{n}` in a piece is which time it is, from 0.
+//! Programs are in blocks marked `clojure`. Programs too long to write out are in blocks marked `built`, one per line,
+//! as pieces joined by `+`: each piece is a JSON string, optionally followed by `* COUNT`; `{n}` in a piece is replaced
+//! by the index of its repetition, from 0.
 
 use std::collections::BTreeMap;
 
 use super::literate;
 
-/// A program and what must come of it.
+/// A program and its expected outcome.
 pub struct Program {
     pub place: String,
     pub text: String,
     pub expected: String,
 }
 
-/// The programs by kind.
+/// Reads all programs, by kind.
 pub fn corpus() -> BTreeMap<String, Vec<Program>> {
     let documents = literate::documents("tests/hostile").into_iter().map(|(name, text)| {
         let written = literate::cases_of(&name, &text, "clojure").into_iter();
@@ -29,7 +30,7 @@ pub fn corpus() -> BTreeMap<String, Vec<Program>> {
     documents.collect()
 }
 
-/// The program that a line of pieces stands for.
+/// Expands a line of a `built` block into its program.
 pub fn built(line: &str) -> String {
     let mut program = String::new();
     let mut rest = line;

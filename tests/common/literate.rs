@@ -1,11 +1,11 @@
-//! Programs in Markdown: in blocks marked `clojure`, each ends with a line `… ;=> ANSWER`. Where
-//! Clojure's answer stands there and this language means to answer something else, the line below says
-//! `;lispbox=> ANSWER (slug)`, with the slug of its entry in `docs/differences-from-clojure.md`.
+//! Reads programs from Markdown: in blocks marked `clojure`, each program ends with a line `… ;=> ANSWER`. If that is
+//! Clojure's answer and this language intentionally answers differently, the next line is `;lispbox=> ANSWER (slug)`,
+//! with the slug of its entry in `docs/differences-from-clojure.md`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// A program, where it ends, what stands behind `;=>`, and what we mean to answer instead.
+/// A program, the place where it ends, the answer after `;=>`, and the intentionally different answer with its slug.
 pub struct Case {
     pub place: String,
     pub program: String,
@@ -13,7 +13,7 @@ pub struct Case {
     pub difference: Option<(String, String)>,
 }
 
-/// The Markdown files of a directory below the package's, in order of their names: name and text.
+/// Returns the names and texts of the Markdown files in a directory of the package, sorted by name.
 pub fn documents(directory: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let mut files: Vec<PathBuf> = std::fs::read_dir(path)
@@ -29,12 +29,12 @@ pub fn documents(directory: &str) -> Vec<(String, String)> {
     files.into_iter().map(read).collect()
 }
 
-/// The cases of all documents of a directory.
+/// Returns the cases of all documents in a directory.
 pub fn cases(directory: &str) -> Vec<Case> {
     documents(directory).iter().flat_map(|(name, text)| cases_of(name, text, "clojure")).collect()
 }
 
-/// The cases of a document in the blocks that are marked so.
+/// Returns the cases of a document in blocks with that mark.
 pub fn cases_of(name: &str, text: &str, mark: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut program = String::new();

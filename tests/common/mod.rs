@@ -1,4 +1,4 @@
-//! What the tests of the language share: the metering allocator, a scripted host, and programs in Markdown.
+//! Code shared by the tests of the language: the metering allocator, a scripted host, and programs in Markdown.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod collections;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
 
-/// A tool's code in a scripted host: from the JSON of its arguments to its reply.
+/// The implementation of a tool of a scripted host: maps the JSON of its arguments to its reply.
 pub type Script = Box<dyn Fn(&serde_json::Value) -> ToolReply + Send + Sync>;
 
-/// A host whose tools are functions of the test.
+/// A host whose tools are closures of the test.
 pub struct Scripted {
     tools: Vec<Arc<Tool>>,
     scripts: HashMap<String, Script>,
@@ -103,27 +103,27 @@ impl Host for Scripted {
     }
 }
 
-/// An engine with the memory limit on.
+/// Creates an engine with memory limits enabled.
 pub fn engine() -> Arc<Engine> {
     Engine::builder().build().expect("the metering allocator is installed above")
 }
 
-/// A session of its own.
+/// Creates a session with its own engine.
 pub fn session() -> Session {
     engine().session()
 }
 
-/// A host without tools.
+/// Creates a host without tools.
 pub fn host() -> Arc<dyn Host> {
     Arc::new(Scripted::new())
 }
 
-/// The printed value of a program in a session, or the whole error as text.
+/// Evaluates a program in a session; returns the printed value, or the whole error as text.
 pub fn run(session: &mut Session, program: &str) -> String {
     shown(session.eval(Request::new(program), host()))
 }
 
-/// The session after it has been written and read; what is read is written as the same text again.
+/// Encodes the session, decodes the text, and checks that encoding it again yields the same text.
 pub fn moved(session: &mut Session) -> Session {
     let text = session.encode(host()).expect("it encodes");
     let mut other = engine().session();
@@ -132,7 +132,8 @@ pub fn moved(session: &mut Session) -> Session {
     other
 }
 
-/// What the session holds, as text: without its counts, which only grow, and without `*1` and its kin.
+/// Returns the state of the session as text, without its counters, which only grow, and without `*1`, `*2`, `*3` and
+/// `*e`.
 pub fn state(session: &mut Session) -> String {
     let mut text = session.encode(host()).expect("it encodes");
     text.truncate(text.rfind("\n(counts ").expect("a row of counts"));
@@ -150,17 +151,17 @@ fn shown(reply: Reply) -> String {
     }
 }
 
-/// Evaluates in a fresh session without tools.
+/// Evaluates a program in a fresh session without tools.
 pub fn eval(program: &str) -> Reply {
     session().eval(Request::new(program), host())
 }
 
-/// The printed value, or the whole error as text.
+/// Evaluates a program in a fresh session; returns the printed value, or the whole error as text.
 pub fn value(program: &str) -> String {
     shown(eval(program))
 }
 
-/// The printed value, or `error: Code`, and the message of the error: as literate cases write it.
+/// Evaluates a program; returns the printed value or `error: Code`, as literate cases do, and the message of the error.
 pub fn answer(program: &str) -> (String, String) {
     let reply = eval(program);
     match reply.failure {
@@ -169,7 +170,7 @@ pub fn answer(program: &str) -> (String, String) {
     }
 }
 
-/// What came of a program, as hostile programs write it: `limit: memory`, `error: InvalidRegex`, or its value.
+/// Returns the outcome in the notation of the hostile programs: `limit: memory`, `error: InvalidRegex`, or the value.
 pub fn outcome(reply: Reply) -> String {
     match (&reply.status, &reply.failure) {
         (Status::Limit, Some(failure)) => format!("limit: {}", failure.limit.as_deref().unwrap_or_default()),
@@ -178,7 +179,7 @@ pub fn outcome(reply: Reply) -> String {
     }
 }
 
-/// The most memory that this process ever took, in MiB.
+/// Returns the peak memory of this process, in MiB.
 #[cfg(target_os = "linux")]
 pub fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a text");

@@ -1,5 +1,5 @@
-//! The server that the conformance suite expects: tools, resources and prompts that answer as the descriptions of its
-//! scenarios say. What they send is written as it is on the wire.
+//! The server that the conformance suite expects: tools, resources and prompts that answer as the scenarios'
+//! descriptions specify. Messages are written in their wire format.
 #![allow(deprecated, reason = "older revisions have levels of logs, and subscriptions one by one")]
 
 use std::collections::HashSet;
@@ -20,15 +20,15 @@ use tokio::sync::broadcast;
 
 use crate::wanted::{self, Round};
 
-/// One connection's view of what all connections share.
+/// The handler of one connection; its state is shared by all connections.
 #[derive(Clone)]
 pub struct Fixture {
-    /// The states that were given out with questions: what a client brings back must be among them.
+    /// The states issued along with questions. A state that a client returns must be among them.
     states: Arc<Mutex<HashSet<String>>>,
     changes: broadcast::Sender<Changed>,
 }
 
-/// The lists whose change a tool brings about.
+/// The lists that a tool can change.
 #[derive(Clone, Copy)]
 enum Changed {
     Tools,
@@ -40,8 +40,11 @@ impl Fixture {
         Fixture { states: Arc::default(), changes: broadcast::channel(16).0 }
     }
 
-    /// What to ask the client before there is a result: the first round that it has not answered yet, as far as it
-    /// can be asked at all.
+    /// Returns the questions for the client that precede the result: the first round that it has not answered yet,
+    /// restricted to the questions that its capabilities allow.
+    ///
+    /// # Errors
+    /// Returns an error if the state was not issued here, or if the client supports none of the questions.
     fn question(
         &self,
         rounds: &[Round],
@@ -86,12 +89,13 @@ impl Fixture {
     }
 }
 
-/// What stands for something of MCP on the wire.
+/// Deserializes an MCP message from its wire format.
 fn of<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("what the fixture writes is MCP")
 }
 
-/// A result, which says that it is one; rmcp keeps that from clients of revisions before 2026-07-28.
+/// Deserializes a complete result. Its `resultType` is included; rmcp omits it for clients of revisions before
+/// 2026-07-28.
 fn complete<T: DeserializeOwned>(mut result: Value) -> T {
     result["resultType"] = json!("complete");
     of(result)
@@ -103,11 +107,11 @@ fn called(result: Value) -> CallToolResponse {
 
 async fn notify(context: &RequestContext<RoleServer>, method: &str, params: Value) {
     let notification: ServerNotification = of(json!({"method": method, "params": params}));
-    // A client that has gone is told nothing.
+    // The client may have disconnected.
     let _ = context.peer.send_notification(notification).await;
 }
 
-/// Asks the client in the middle of a call, as revisions before 2026-07-28 do, and gives its answer.
+/// Sends a request to the client during a call, as revisions before 2026-07-28 do, and returns its answer.
 async fn ask(context: &RequestContext<RoleServer>, request: &Value) -> Result<Value, ErrorData> {
     let request: ServerRequest = of(request.clone());
     let answer = context.peer.send_request(request).await;
@@ -152,7 +156,7 @@ impl ServerHandler for Fixture {
                 () = context.cancelled() => return Ok(()),
                 changed = changes.recv() => changed,
             };
-            // What the client did not ask for is refused by the sink.
+            // The sink rejects notifications to which the client has not subscribed.
             let _ = match changed {
                 Ok(Changed::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Changed::Prompts) => context.sink().notify_prompt_list_changed().await,
@@ -196,7 +200,7 @@ impl ServerHandler for Fixture {
         }
         match name {
             "test_tool_with_logging" | "test_logging_tool" => {
-                // From 2026-07-28 on only who asks for logs gets any.
+                // From 2026-07-28 on, only clients that request logs receive them.
                 let is_stateless = context.meta.protocol_version().is_some();
                 if !is_stateless || context.meta.get("io.modelcontextprotocol/logLevel").is_some() {
                     for data in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
@@ -212,7 +216,7 @@ impl ServerHandler for Fixture {
                     }
                 }
             }
-            // Nobody may be listening.
+            // There may be no listeners.
             "test_trigger_tool_change" => drop(self.changes.send(Changed::Tools)),
             "test_trigger_prompt_change" => drop(self.changes.send(Changed::Prompts)),
             other => return Err(ErrorData::invalid_params(format!("there is no tool `{other}`"), None)),

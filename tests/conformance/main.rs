@@ -1,8 +1,8 @@
-//! MCP's own conformance suite against the product's HTTP stack: a server with what the suite expects ([`fixture`])
-//! behind it, and lispbox itself where a scenario needs no tools of the suite's own.
+//! Runs MCP's official conformance suite against the product's HTTP stack: against a server with the contents that the
+//! suite expects ([`fixture`]), and against lispbox itself where a scenario needs no tools of the suite.
 //!
-//! It is looked for below `$LISPBOX_PEERS`, with the `node` that it needs, in two releases: `conformance` knows
-//! 2026-07-28, `conformance-2025` is from before that.
+//! The suite is expected below `$LISPBOX_PEERS`, with the `node` that it needs, in two releases: `conformance` supports
+//! 2026-07-28, `conformance-2025` earlier revisions.
 #![cfg(feature = "cli")]
 
 mod fixture;
@@ -24,7 +24,7 @@ use lispbox::server::{CancellationToken, HttpOptions, serve_handler};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// A server of the fixture, which ends with it.
+/// A running server of the fixture, stopped on drop.
 struct Served {
     url: String,
     stop: CancellationToken,
@@ -51,10 +51,10 @@ impl Drop for Served {
     }
 }
 
-/// How long the suite may take.
+/// Maximum duration of a run of the suite.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A run of the suite, which ends with it.
+/// A run of the suite, killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -64,7 +64,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a release of the suite against a server; what it says, unless it or its Node is missing. It must be content.
+/// Runs a release of the suite against a server, and returns its output; `None` if the suite or Node is missing. Panics
+/// if the suite fails.
 fn suite(release: &str, url: &str, arguments: &[&str]) -> Option<String> {
     let node = peers::installed("node_modules/node/bin/node")?;
     let script = peers::installed(&format!("node_modules/{release}/dist/index.js"))?;
@@ -94,13 +95,13 @@ fn suite(release: &str, url: &str, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// What failed by the suite's own account, but for the tasks extension, which is not offered.
+/// Returns the checks that failed, except those of the tasks extension, which is not supported.
 fn failed(said: &str) -> Vec<&str> {
     let failed = said.lines().map(str::trim).filter(|line| line.starts_with('✗') && !line.starts_with("✗ tasks-"));
     failed.collect()
 }
 
-/// All scenarios of a run against the fixture pass; there are at least so many.
+/// Requires that all scenarios of a run against the fixture pass, and that there are at least `count` of them.
 fn all_pass(release: &str, arguments: &[&str], count: usize) {
     let server = Served::start();
     let Some(said) = suite(release, &server.url, arguments) else { return };

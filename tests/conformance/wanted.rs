@@ -1,13 +1,13 @@
-//! What the descriptions of the suite's scenarios ask for: names, schemas, contents and questions.
+//! The names, schemas, contents and questions that the descriptions of the suite's scenarios require.
 
 use serde_json::{Value, json};
 
-/// What is asked at once, by the keys of the answers.
+/// Questions that are asked together, by the keys of their answers.
 pub type Round = Vec<(&'static str, Value)>;
 
-/// A red pixel.
+/// A PNG image of one red pixel.
 const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
-/// A sound without samples.
+/// A WAV file without samples.
 const SOUND: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
 /// Tools without arguments.
@@ -37,7 +37,7 @@ const PLAIN: [&str; 23] = [
     "test_input_required_result_capabilities",
 ];
 
-/// The tools as they are listed.
+/// Returns the list of tools.
 pub fn tools() -> Vec<Value> {
     let tool =
         |name: &str, schema: Value| json!({"name": name, "description": format!("See {name}"), "inputSchema": schema});
@@ -58,7 +58,7 @@ pub fn tools() -> Vec<Value> {
     all
 }
 
-/// A schema with the words of JSON Schema 2020-12 that must arrive as they are.
+/// Returns a schema with keywords of JSON Schema 2020-12 that must arrive unchanged.
 fn every_keyword() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -83,7 +83,7 @@ fn every_keyword() -> Value {
     })
 }
 
-/// A result of one text.
+/// Builds a result with a single text.
 pub fn text(text: &str) -> Value {
     json!({"content": [text_block(text)]})
 }
@@ -100,7 +100,7 @@ fn embedded(uri: &str, media: &str, text: &str) -> Value {
     json!({"type": "resource", "resource": {"uri": uri, "mimeType": media, "text": text}})
 }
 
-/// The result of a tool that always has the same.
+/// Returns the result of a tool whose result is constant.
 pub fn result(tool: &str) -> Option<Value> {
     let content = match tool {
         "test_simple_text" => json!([text_block("This is a simple text response for testing.")]),
@@ -134,7 +134,7 @@ fn sampling(text: &str) -> Value {
     json!({"method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 100}})
 }
 
-/// What a tool asks the client in the middle of a call, on revisions before 2026-07-28.
+/// Returns the request that a tool sends to the client during a call, in revisions before 2026-07-28.
 pub fn request(tool: &str, arguments: &Value) -> Option<Value> {
     let argument = |name: &str| arguments[name].as_str().unwrap_or_default();
     let titled = |items: [(&str, &str); 3]| -> Vec<Value> {
@@ -183,7 +183,8 @@ pub fn request(tool: &str, arguments: &Value) -> Option<Value> {
     })
 }
 
-/// What a tool or a prompt must have been told before it has a result, from 2026-07-28 on.
+/// Returns the rounds of questions that a client must answer before a tool or a prompt has a result, from 2026-07-28
+/// on.
 pub fn rounds(name: &str) -> Option<Vec<Round>> {
     let text = |key: &str, message: &str| elicitation(message, json!({(key): {"type": "string"}}), &[key]);
     let confirm = || ("confirm", elicitation("Please confirm", json!({"ok": {"type": "boolean"}}), &["ok"]));
@@ -212,7 +213,7 @@ pub fn rounds(name: &str) -> Option<Vec<Round>> {
     })
 }
 
-/// The resources as they are listed.
+/// Returns the list of resources.
 pub fn resources() -> Vec<Value> {
     let resource =
         |uri: &str, name: &str, media: &str| json!({"uri": uri, "name": name, "description": name, "mimeType": media});
@@ -222,7 +223,7 @@ pub fn resources() -> Vec<Value> {
     ]
 }
 
-/// What is in a resource.
+/// Returns the contents of a resource.
 pub fn contents(uri: &str) -> Option<Value> {
     Some(match uri {
         "test://static-text" => {
@@ -237,7 +238,7 @@ pub fn contents(uri: &str) -> Option<Value> {
     })
 }
 
-/// The prompts as they are listed.
+/// Returns the list of prompts.
 pub fn prompts() -> Vec<Value> {
     let prompt = |name: &str, arguments: &[&str]| {
         let arguments: Vec<Value> =
@@ -253,7 +254,7 @@ pub fn prompts() -> Vec<Value> {
     ]
 }
 
-/// The messages of a prompt.
+/// Returns the messages of a prompt.
 pub fn messages(prompt: &str, arguments: &Value) -> Option<Vec<Value>> {
     let argument = |name: &str| arguments[name].as_str().unwrap_or_default();
     let contents = match prompt {

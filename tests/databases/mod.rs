@@ -1,5 +1,5 @@
-//! Real databases for tests: servers of Redis and PostgreSQL, each in a folder of its own, that can be stopped and
-//! killed. PostgreSQL does not run as root; there it runs as the user `postgres`, whom its package makes.
+//! Real databases for tests: Redis and PostgreSQL servers, each in its own folder, that can be stopped and killed.
+//! PostgreSQL refuses to run as root; in that case it runs as the user `postgres`, which its package creates.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs::File;
@@ -13,10 +13,10 @@ use lispbox::store::open;
 
 use super::peers::peer;
 
-/// What no message may show.
+/// Password of the databases, which must not appear in any message.
 pub const PASSWORD: &str = "Geheimnis-of-the-test";
 
-/// The databases that there are stores for, beside SQLite.
+/// The supported databases, apart from SQLite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Redis,
@@ -24,11 +24,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 2] = [Kind::Redis, Kind::Postgres];
 }
 
-/// Runs a check on a new store of each kind that the machine has, given its URL.
+/// Runs a check on a new store of each kind that is installed, with the store's URL.
 pub fn on_each_store(check: impl Fn(&str)) {
     let folder = tempfile::tempdir().expect("a folder");
     check(&format!("sqlite:{}", folder.path().join("sessions.db").display()));
@@ -39,23 +39,23 @@ pub fn on_each_store(check: impl Fn(&str)) {
     }
 }
 
-/// A running server, which ends with this.
+/// A running database server, which is ended on drop.
 pub struct Database {
     kind: Kind,
     folder: tempfile::TempDir,
     port: u16,
     process: Option<Child>,
-    /// True where the way to it is encrypted.
+    /// True if connections are encrypted.
     is_encrypted: bool,
 }
 
 impl Database {
-    /// Starts a server that nobody has used yet, unless the machine has none: then the test is skipped.
+    /// Starts a fresh server; `None` if the machine has none, in which case the test is skipped.
     pub fn start(kind: Kind) -> Option<Database> {
         Database::start_as(kind, false)
     }
 
-    /// The same, for who speaks TLS with it.
+    /// Starts a fresh server for TLS connections; see [`Database::start`].
     pub fn start_encrypted(kind: Kind) -> Option<Database> {
         Database::start_as(kind, true)
     }
@@ -70,7 +70,7 @@ impl Database {
             Kind::Postgres => initialize(&program("initdb")?, folder.path()),
         }
         let mut database = Database { kind, folder, port: 0, process: None, is_encrypted };
-        // Somebody else may take a free port before the server does.
+        // Another process may take the free port before the server does.
         for _ in 0..5 {
             database.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
             if database.launch() {
@@ -80,12 +80,12 @@ impl Database {
         panic!("{kind:?} does not start: {}", database.log());
     }
 
-    /// The server as a store, with the password.
+    /// Returns the URL of the server as a store, including the password.
     pub fn url(&self) -> String {
         self.url_at(self.address())
     }
 
-    /// The same, for a relay at another address.
+    /// Returns the URL for a relay at another address, including the password.
     pub fn url_at(&self, address: SocketAddr) -> String {
         let (scheme, mode) = if self.is_encrypted { ("rediss", "?sslmode=require") } else { ("redis", "") };
         match self.kind {
@@ -94,17 +94,17 @@ impl Database {
         }
     }
 
-    /// The certificate by which an encrypted one is known, and one of the same name that is another's.
+    /// Returns the paths of the server's own certificate and of an unrelated one with the same name.
     pub fn certificates(&self) -> [PathBuf; 2] {
         ["certificate.pem", "stranger.pem"].map(|name| self.folder.path().join(name))
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// Tells the server something in its own language, with the program that comes with it.
+    /// Sends a command to the server in its own language, through its command-line client.
     pub fn tell(&self, words: &str) {
         let mut command = match self.kind {
             Kind::Redis => {
@@ -123,7 +123,7 @@ impl Database {
         assert!(told.status.success(), "{told:?}");
     }
 
-    /// Ends the server and everything it has started at once, as a crash does.
+    /// Kills the server and all of its child processes at once, as a crash does.
     pub fn kill(&mut self) {
         self.signal("KILL");
         if let Some(mut process) = self.process.take() {
@@ -131,22 +131,23 @@ impl Database {
         }
     }
 
-    /// Starts it again where it was, and waits until it can be used.
+    /// Restarts the server on the same data, and waits until it is ready.
     pub fn restart(&mut self) {
         assert!(self.launch(), "{:?} does not start again: {}", self.kind, self.log());
     }
 
-    /// Lets it be silent: its connections stay open and nothing is answered.
+    /// Suspends the server: its connections stay open, and it does not answer.
     pub fn stop(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on after [`Database::stop`].
+    /// Resumes the server after [`Database::stop`].
     pub fn go_on(&self) {
         self.signal("CONT");
     }
 
-    /// Starts the server, and says whether it can be used; an encrypted one is not asked more than whether it is there.
+    /// Starts the server, and returns whether it is ready. For an encrypted one, checks only that it accepts
+    /// connections.
     fn launch(&mut self) -> bool {
         let port = self.port.to_string();
         let log = File::create(self.folder.path().join("log")).expect("a log");
@@ -193,7 +194,7 @@ impl Database {
     fn signal(&self, signal: &str) {
         let Some(process) = &self.process else { return };
         let processes = family(process.id()).into_iter().map(|id| id.to_string());
-        // One of its children may have ended just now.
+        // A child process may have ended in the meantime.
         let _ = Command::new("kill").arg("-s").arg(signal).args(processes).stderr(Stdio::null()).status();
     }
 
@@ -208,7 +209,7 @@ impl Drop for Database {
     }
 }
 
-/// Makes the folder of a PostgreSQL server.
+/// Initializes the data folder of a PostgreSQL server.
 fn initialize(initdb: &Path, folder: &Path) {
     let password = folder.join("password");
     std::fs::write(&password, PASSWORD).expect("written");
@@ -223,7 +224,7 @@ fn initialize(initdb: &Path, folder: &Path) {
     assert!(made.status.success(), "{made:?}");
 }
 
-/// Lets PostgreSQL run in its folder, as somebody else than root.
+/// Makes PostgreSQL run in its folder, as an unprivileged user.
 fn as_its_user(command: &mut Command, folder: &Path) {
     if let Some((user, group)) = its_user() {
         command.uid(user).gid(group);
@@ -231,7 +232,7 @@ fn as_its_user(command: &mut Command, folder: &Path) {
     command.current_dir(folder);
 }
 
-/// Makes certificates of this machine with their keys, each its own authority.
+/// Creates self-signed certificates for the loopback address, with their keys.
 fn certify(openssl: &Path, folder: &Path, names: &[&str]) {
     for name in names {
         let mut command = Command::new(openssl);
@@ -248,7 +249,7 @@ fn certify(openssl: &Path, folder: &Path, names: &[&str]) {
     }
 }
 
-/// The user and the group as which PostgreSQL runs, where we are root.
+/// Returns the user and the group as which PostgreSQL runs, if this process is root.
 fn its_user() -> Option<(u32, u32)> {
     let id = |arguments: &[&str]| {
         let output = Command::new("id").args(arguments).output().expect("it runs");
@@ -258,7 +259,7 @@ fn its_user() -> Option<(u32, u32)> {
     (id(&["-u"]) == Some(0)).then(|| (postgres("-u"), postgres("-g")))
 }
 
-/// A program of a database, where the packages of Debian have it.
+/// Finds a program of a database, including in the folders that Debian's packages use.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
@@ -267,7 +268,7 @@ fn program(name: &str) -> Option<PathBuf> {
     peer(name, folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()))
 }
 
-/// A process and its children.
+/// Returns a process and its children.
 fn family(process: u32) -> Vec<u32> {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     std::iter::once(process).chain(children.split_whitespace().filter_map(|child| child.parse().ok())).collect()

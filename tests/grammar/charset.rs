@@ -1,16 +1,16 @@
-//! Sets of characters, as sorted ranges.
+//! Sets of characters, represented as sorted ranges.
 
 use std::fmt;
 
 /// The last code point.
 const LAST: u32 = 0x10_FFFF;
 
-/// A set of characters: ranges in order, with gaps between them.
+/// A set of characters: sorted ranges, separated by gaps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CharSet(Vec<(u32, u32)>);
 
 impl CharSet {
-    /// The set of these ranges, ends included.
+    /// Creates the set of these inclusive ranges.
     pub fn of(ranges: impl IntoIterator<Item = (u32, u32)>) -> CharSet {
         let mut ranges: Vec<(u32, u32)> = ranges.into_iter().collect();
         ranges.sort_unstable();
@@ -24,29 +24,29 @@ impl CharSet {
         CharSet(merged)
     }
 
-    /// The set of one character.
+    /// Creates the set of one character.
     pub fn one(only: char) -> CharSet {
         CharSet(vec![(only as u32, only as u32)])
     }
 
-    /// The ranges, in order.
+    /// Returns the ranges, in order.
     pub fn ranges(&self) -> &[(u32, u32)] {
         &self.0
     }
 
-    /// True if it has no character.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// True if the character is in it.
+    /// Returns true if the set contains the character.
     pub fn contains(&self, character: char) -> bool {
         let code = character as u32;
         let at = self.0.partition_point(|(_, last)| *last < code);
         self.0.get(at).is_some_and(|(first, _)| *first <= code)
     }
 
-    /// All other characters.
+    /// Returns the set of all other characters.
     pub fn complement(&self) -> CharSet {
         let mut ranges = Vec::new();
         let mut next = 0;
@@ -62,14 +62,14 @@ impl CharSet {
         CharSet(ranges)
     }
 
-    /// The characters of this set that are not in the other.
+    /// Returns the characters of this set that are not in the other.
     pub fn minus(&self, other: &CharSet) -> CharSet {
         let mut all: Vec<(u32, u32)> = self.complement().0;
         all.extend(&other.0);
         CharSet::of(all).complement()
     }
 
-    /// True if it is written more shortly by what is not in it.
+    /// Returns true if the set includes the last code point, so that its complement is shorter to write.
     pub fn is_mostly_everything(&self) -> bool {
         self.0.last().is_some_and(|(_, last)| *last == LAST)
     }

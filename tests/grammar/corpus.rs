@@ -1,18 +1,19 @@
-//! Programs: those that the project itself holds, and some that are none.
+//! Programs from the project itself, and texts that are not programs.
 
 use std::path::{Path, PathBuf};
 
 use lispbox::lang::internal;
 
-/// A program and where it stands.
+/// A program and its origin.
 pub struct Program {
-    /// File and line, or the builtin that it is an example of.
+    /// File and line, or the builtin whose example it is.
     pub place: String,
-    /// Its text.
+    /// The text.
     pub text: String,
 }
 
-/// The programs of the specs, the examples of the builtins, the prelude, and the README.
+/// Collects the programs of the specs, the Clojure corpus, the documentation and the standard library, and the examples
+/// of the builtins and special forms with their printed values.
 pub fn programs() -> Vec<Program> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut programs = Vec::new();
@@ -26,7 +27,7 @@ pub fn programs() -> Vec<Program> {
     let builtins = internal::all().map(|entry| (entry.name, entry.examples));
     let forms = internal::syntax::all().map(|entry| (entry.name, entry.examples));
     for (name, examples) in builtins.chain(forms) {
-        // What is printed is mostly a program too.
+        // The printed values are mostly programs too.
         for text in examples.iter().flat_map(|(program, printed)| [*program, *printed]) {
             programs.push(Program { place: format!("the example of {name}"), text: text.to_string() });
         }
@@ -38,7 +39,7 @@ fn text_of(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The files in a folder with that ending; none if there is no folder.
+/// Returns the files with that extension below a folder; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> = Vec::new();
@@ -53,7 +54,8 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The blocks marked `clojure` or `lisp`: each as a whole, with its expectations as comments, and each program of it.
+/// Collects the blocks marked `clojure` or `lisp`: each as a whole, with its expectations as comments, and each of its
+/// programs.
 fn from_markdown(file: &Path, programs: &mut Vec<Program>) {
     let mut block: Option<String> = None;
     let mut program = String::new();
@@ -79,7 +81,7 @@ fn from_markdown(file: &Path, programs: &mut Vec<Program>) {
     }
 }
 
-/// Texts that are no programs.
+/// Texts that are not programs.
 pub const BROKEN: &[&str] = &[
     "(",
     ")",

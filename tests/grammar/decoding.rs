@@ -1,8 +1,10 @@
-//! Makes of the grammar one for constrained decoding: stricter, on characters alone, with its spaces written out.
+//! Converts the grammar to one for constrained decoding: stricter, over characters instead of tokens, with explicit
+//! white space.
 //!
-//! What such a grammar derives is read, whatever a model makes of it; so what needs a look beyond the grammar is left
-//! out or turned into rules: a `#(…)` has copies of the rules without itself, a token that must be delimited always
-//! has white space or a bracket behind it, and differences between rules become plain ones.
+//! Every derivation of such a grammar is readable, except for the cases listed in [`NOTE`]. Constructs with constraints
+//! outside of the grammar are therefore excluded, or the constraints are expressed as rules: the contents of a `#(…)`
+//! use copies of the rules that exclude `#(…)`, a token that needs a delimiter is always followed by white space or a
+//! bracket, and differences between rules are expanded.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +13,11 @@ use crate::ebnf::{Expression, Grammar, is_lexical, references};
 
 use Expression::{Choice, Class, Except, Optional, Plus, Rule, Sequence, Star, Text};
 
-/// What the forms for decoding do not derive, though the grammar does.
+/// Constructs of the grammar that the decoding grammars exclude.
 const LEFT_OUT: [&str; 8] =
     ["ignored", "conditional", "splice", "namespaced", "OTHER_TAG", "ODD_RADIX", "SCHEME_CHARACTER", "BLOCK_COMMENT"];
 
-/// What stands at the head of the files that are written.
+/// Comment at the head of the generated files.
 pub const NOTE: &str = "\
 The grammar of lispbox programs for constrained decoding. Generated from lispbox.ebnf: see README.md.
 
@@ -29,10 +31,10 @@ digits. It is stricter than lispbox.ebnf:
   radixes other than 2, 8, 16 and 36.
 ";
 
-/// The prefix of the rules for what stands inside a `#(…)`.
+/// Prefix of the rules for the contents of a `#(…)`.
 const INNER: &str = "inner-";
 
-/// The grammar for decoding.
+/// Derives the decoding grammar from the full grammar.
 pub fn grammar(full: &Grammar) -> Grammar {
     let mut strict = Grammar::default();
     let around: Vec<&str> =
@@ -65,7 +67,7 @@ pub fn grammar(full: &Grammar) -> Grammar {
     reachable(&strict, "program")
 }
 
-/// True for the rules that a `#(…)` may stand inside of.
+/// Returns true for rules that can contain a `#(…)`.
 fn reaches(full: &Grammar, name: &str) -> bool {
     let mut seen = BTreeSet::new();
     let mut open = vec![name.to_string()];
@@ -80,7 +82,7 @@ fn reaches(full: &Grammar, name: &str) -> bool {
     false
 }
 
-/// The rules that the first one needs, in their order.
+/// Returns the rules that are reachable from the first one, in their order.
 fn reachable(grammar: &Grammar, first: &str) -> Grammar {
     let mut seen = BTreeSet::new();
     let mut open = vec![first.to_string()];
@@ -96,13 +98,13 @@ fn reachable(grammar: &Grammar, first: &str) -> Grammar {
     needed
 }
 
-/// The expression without what is left out; nothing if that leaves nothing.
+/// Removes the excluded constructs from the expression; `None` if nothing remains.
 fn keep(expression: &Expression) -> Option<Expression> {
     let kept = LEFT_OUT.iter().try_fold(expression.clone(), |kept, name| without(&kept, name))?;
     without(&kept, "#^")
 }
 
-/// The expression without a rule or a text.
+/// Removes a rule or a text from the expression; `None` if nothing remains.
 fn without(expression: &Expression, gone: &str) -> Option<Expression> {
     let nothing = || Sequence(Vec::new());
     Some(match expression {
@@ -146,7 +148,7 @@ fn choice(parts: Vec<Expression>) -> Option<Expression> {
     }
 }
 
-/// References to rules around a `#(…)` become such to their inner copies.
+/// Redirects references to rules that can contain a `#(…)` to the inner copies of the rules.
 fn renamed(expression: &Expression, around: &[&str]) -> Expression {
     let all = |parts: &[Expression]| parts.iter().map(|part| renamed(part, around)).collect();
     match expression {
@@ -160,7 +162,7 @@ fn renamed(expression: &Expression, around: &[&str]) -> Expression {
     }
 }
 
-/// The expression of a rule in lower case, with its white space.
+/// Adds white space to the expression of a syntactic (lower-case) rule.
 fn space(expression: &Expression) -> Expression {
     let ws = || Rule("WS".to_string());
     let maybe_ws = || Optional(Box::new(ws()));
@@ -187,7 +189,7 @@ fn space(expression: &Expression) -> Expression {
     }
 }
 
-/// True for the text of brackets and prefixes, which no white space goes behind.
+/// Returns true for the text of brackets and prefixes, after which no white space is generated.
 fn is_prefix(expression: &Expression) -> bool {
     match expression {
         Text(text) => !text.ends_with(|last: char| last.is_ascii_alphanumeric()),
@@ -196,7 +198,7 @@ fn is_prefix(expression: &Expression) -> bool {
     }
 }
 
-/// The expression of a token without differences.
+/// Expands the differences in the expression of a token.
 fn resolve(full: &Grammar, expression: &Expression) -> Expression {
     let all = |parts: &[Expression]| parts.iter().map(|part| resolve(full, part)).collect();
     match expression {
@@ -234,7 +236,7 @@ fn words(full: &Grammar, expression: &Expression) -> Vec<String> {
     }
 }
 
-/// What the expression derives but these words: it branches where they do.
+/// Returns an expression for everything that `expression` derives except these words, branching on their characters.
 fn except(full: &Grammar, expression: &Expression, words: &[String]) -> Option<Expression> {
     let firsts: BTreeSet<char> = words.iter().filter_map(|word| word.chars().next()).collect();
     let set = CharSet::of(firsts.iter().map(|c| (*c as u32, *c as u32)));
@@ -245,7 +247,7 @@ fn except(full: &Grammar, expression: &Expression, words: &[String]) -> Option<E
         let rest = except(full, &behind, &rests);
         let text = Text(first.to_string());
         if let Some(rest) = rest {
-            // The word itself ends here, unless it is one of those taken away.
+            // The branch may end here, unless it then is one of the excluded words.
             let may_end = can_be_empty(full, &behind) && !rests.iter().any(String::is_empty);
             let rest = if may_end { Optional(Box::new(rest)) } else { rest };
             branches.push(sequence(vec![text, rest]));
@@ -266,7 +268,7 @@ fn can_be_empty(full: &Grammar, expression: &Expression) -> bool {
     }
 }
 
-/// What of the expression has a first character, and that not of the set.
+/// Returns the non-empty part of the expression whose first character is not in the set.
 fn other_beginnings(full: &Grammar, expression: &Expression, set: &CharSet) -> Option<Expression> {
     match expression {
         Text(text) => {
@@ -275,7 +277,7 @@ fn other_beginnings(full: &Grammar, expression: &Expression, set: &CharSet) -> O
         }
         Class(class) => Some(class.minus(set)).filter(|rest| !rest.is_empty()).map(Class),
         Rule(name) => {
-            // A rule that loses nothing stays a reference.
+            // A rule that is unaffected remains a reference.
             let rule = keep(full.rule(name))?;
             let rule = class_of(full, &rule).map_or(rule, Class);
             let rest = other_beginnings(full, &rule, set)?;
@@ -299,7 +301,7 @@ fn other_beginnings(full: &Grammar, expression: &Expression, set: &CharSet) -> O
     }
 }
 
-/// What may follow that character at the beginning of the expression.
+/// Returns the expression that remains after its first character, if this character can begin it.
 fn behind(full: &Grammar, expression: &Expression, first: char) -> Option<Expression> {
     match expression {
         Text(text) => text

@@ -6,7 +6,7 @@ use crate::charset::CharSet;
 use crate::ebnf::{Expression, Grammar, is_lexical};
 use crate::tokens::{Tokens, derives};
 
-/// Random numbers from a seed (SplitMix64).
+/// Random number generator with a seed (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -18,36 +18,36 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below that bound.
+    /// Returns a number below the bound.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// True once in that many times.
+    /// Returns true with probability 1/`times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// Derives texts from a grammar.
+/// Derives random texts from a grammar.
 pub struct Deriver<'g> {
     grammar: &'g Grammar,
     tokens: Tokens<'g>,
-    /// How many rules deep the shortest derivation of each rule goes.
+    /// The height of the shortest derivation of each rule, in rules.
     heights: HashMap<&'g str, usize>,
-    /// The next numbers.
+    /// The source of random numbers.
     pub random: Random,
     /// True inside a `#(…)`, which does not nest.
     is_inside_function: bool,
-    /// Choices that may still be made freely; then the shortest is taken.
+    /// The number of remaining free choices; once it is 0, the shortest alternative is taken.
     choices_left: usize,
 }
 
-/// The free choices of one program.
+/// The number of free choices of one program.
 const CHOICES: usize = 150;
 
 impl<'g> Deriver<'g> {
-    /// Derivations of a grammar, chosen by the seed.
+    /// Creates a deriver whose choices depend on the seed.
     pub fn new(grammar: &'g Grammar, seed: u64) -> Deriver<'g> {
         let mut heights: HashMap<&str, usize> = HashMap::new();
         loop {
@@ -65,7 +65,7 @@ impl<'g> Deriver<'g> {
         Deriver { grammar, tokens, heights, random: Random(seed), is_inside_function: false, choices_left: CHOICES }
     }
 
-    /// A program that the grammar derives.
+    /// Derives a program.
     pub fn program(&mut self, budget: usize) -> String {
         let mut tokens = Vec::new();
         self.choices_left = CHOICES;
@@ -88,7 +88,7 @@ impl<'g> Deriver<'g> {
         text
     }
 
-    /// A program of a grammar that writes its white space itself.
+    /// Derives a program from a grammar with explicit white space.
     pub fn spaced_program(&mut self, budget: usize) -> String {
         self.choices_left = CHOICES;
         let mut tokens = Vec::new();
@@ -101,7 +101,7 @@ impl<'g> Deriver<'g> {
         derives(self.grammar, self.grammar.rule("DELIMITER"), &first)
     }
 
-    /// White space and comments, or nothing.
+    /// Returns white space and comments, or an empty string.
     fn gap(&mut self) -> String {
         let mut gap = String::new();
         while self.random.once_in(2) {
@@ -118,7 +118,7 @@ impl<'g> Deriver<'g> {
         gap
     }
 
-    /// A text that a rule in upper case derives.
+    /// Derives a text from a lexical (upper-case) rule.
     pub fn text_of(&mut self, rule: &str) -> String {
         let mut text = String::new();
         self.derive(&Expression::Rule(rule.to_string()), 6, &mut |token| text.push_str(&token));
@@ -129,13 +129,13 @@ impl<'g> Deriver<'g> {
         self.derive(expression, budget, &mut |token| tokens.push(token));
     }
 
-    /// Hands out one text for each token, or for each piece inside a token.
+    /// Emits one text for each token, or for each piece inside a token.
     fn derive(&mut self, expression: &Expression, budget: usize, out: &mut dyn FnMut(String)) {
         match expression {
             Expression::Text(text) => out(text.clone()),
             Expression::Class(set) => out(self.character(set).to_string()),
             Expression::Rule(name) if is_lexical(name) => {
-                // However deep it stands, a token has some room.
+                // A token has a minimum budget, however deeply it is nested.
                 let budget = budget.saturating_sub(1).max(3);
                 let left = std::mem::replace(&mut self.choices_left, CHOICES);
                 let mut text = String::new();
@@ -173,7 +173,7 @@ impl<'g> Deriver<'g> {
                 if matches!(expression, Expression::Plus(_)) {
                     self.derive(inner, budget, out);
                 }
-                // What is dropped would drown what is meant.
+                // Ignored forms are rare, so that they do not dominate the program.
                 let is_rare = **inner == Expression::Rule("ignored".to_string());
                 let goes_on = |random: &mut Random| if is_rare { random.once_in(15) } else { !random.once_in(3) };
                 while self.affords(inner, budget) && goes_on(&mut self.random) {
@@ -194,7 +194,7 @@ impl<'g> Deriver<'g> {
         self.choices_left > 0 && height(expression, &self.heights).is_some_and(|height| height <= budget)
     }
 
-    /// Mostly a character that programs are made of, now and then any.
+    /// Returns mostly printable ASCII characters, and occasionally any character of the set.
     fn character(&mut self, set: &CharSet) -> char {
         let plain = CharSet::of([(0x20, 0x7e)]);
         let plain = plain.minus(&set.complement());

@@ -1,36 +1,36 @@
-//! Reads the EBNF of the W3C.
+//! Parser for the EBNF notation of the W3C.
 
 use std::collections::HashMap;
 
 use crate::charset::CharSet;
 
-/// What stands on the right of a rule.
+/// The right-hand side of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// These very characters.
+    /// A literal text.
     Text(String),
-    /// One character of the set.
+    /// One character of a set.
     Class(CharSet),
-    /// What the rule of that name derives.
+    /// A reference to a rule.
     Rule(String),
-    /// One behind the other.
+    /// A sequence: `A B`.
     Sequence(Vec<Expression>),
-    /// One of them.
+    /// An alternative: `A | B`.
     Choice(Vec<Expression>),
-    /// `A?`
+    /// An optional expression: `A?`.
     Optional(Box<Expression>),
-    /// `A*`
+    /// Zero or more repetitions: `A*`.
     Star(Box<Expression>),
-    /// `A+`
+    /// One or more repetitions: `A+`.
     Plus(Box<Expression>),
-    /// `A - B`
+    /// A difference: `A - B`.
     Except(Box<Expression>, Box<Expression>),
 }
 
-/// Rules in the order of the file.
+/// The rules, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Grammar {
-    /// Name and right side of each rule.
+    /// The name and the right-hand side of each rule.
     pub rules: Vec<(String, Expression)>,
     index: HashMap<String, usize>,
 }
@@ -43,12 +43,12 @@ impl Grammar {
         self.rules.push((name, expression));
     }
 
-    /// The right side of a rule, if there is one.
+    /// Returns the right-hand side of a rule, if the rule exists.
     pub fn find(&self, name: &str) -> Option<&Expression> {
         self.index.get(name).map(|at| &self.rules[*at].1)
     }
 
-    /// The right side of a rule.
+    /// Returns the right-hand side of a rule; panics if the rule does not exist.
     pub fn rule(&self, name: &str) -> &Expression {
         match self.index.get(name) {
             Some(at) => &self.rules[*at].1,
@@ -57,12 +57,12 @@ impl Grammar {
     }
 }
 
-/// True for the names of tokens and their parts, which are written in upper case.
+/// Returns true for the names of tokens and their parts, which are written in upper case.
 pub fn is_lexical(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
-/// The rules of a text; what is wrong in the text is a panic that says where.
+/// Parses a grammar; panics with the place of the first error.
 pub fn read(text: &str) -> Grammar {
     let mut reader = Reader { text: text.chars().collect(), at: 0 };
     let mut grammar = Grammar::default();
@@ -83,7 +83,7 @@ pub fn read(text: &str) -> Grammar {
     grammar
 }
 
-/// The names of the rules that an expression refers to.
+/// Collects the names of the rules that an expression refers to.
 pub fn references(expression: &Expression, found: &mut Vec<String>) {
     match expression {
         Expression::Text(_) | Expression::Class(_) => {}
@@ -127,7 +127,7 @@ impl Reader {
         found
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) {
         loop {
             if self.looking_at("/*") {
@@ -147,7 +147,7 @@ impl Reader {
 
     fn name(&mut self) -> String {
         let start = self.at;
-        // `A - B` needs its spaces: a hyphen may stand inside a name.
+        // `A - B` needs its spaces, because a name may contain a hyphen.
         while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
             self.at += 1;
         }
@@ -223,7 +223,7 @@ impl Reader {
                 inner
             }
             _ if first.is_ascii_alphabetic() => {
-                // A name and `::=` begin the next rule.
+                // A name followed by `::=` begins the next rule.
                 let start = self.at;
                 let name = self.name();
                 if self.looking_at("::=") {
@@ -257,7 +257,7 @@ impl Reader {
         if is_negated { set.complement() } else { set }
     }
 
-    /// A character by itself or by its number.
+    /// Parses a character, given literally or by its code point (`#x…`).
     fn character(&mut self) -> u32 {
         let first = self.peek().unwrap_or_else(|| panic!("{}: the text ends in a class", self.place()));
         self.at += 1;

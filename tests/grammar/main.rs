@@ -1,4 +1,4 @@
-//! The grammar in `grammar/` says what the reader does, and the forms of it that other tools read say the same.
+//! Checks that the grammar in `grammar/` matches the reader, and that its other formats match the grammar.
 
 mod charset;
 mod corpus;
@@ -18,14 +18,14 @@ use std::path::Path;
 use derive::{Deriver, Random};
 use recognise::Recogniser;
 
-/// The codes that a derivation may be refused with, for the reasons that the grammar names itself.
+/// Error codes with which the reader may reject a derivation, for reasons that the grammar documents.
 const BEYOND: [&str; 6] =
     ["NestingTooDeep", "FunctionLiteral", "DuplicateKey", "InvalidNumber", "InvalidTaggedText", "ProgramTooLarge"];
 
-/// How many programs are derived at random.
+/// The number of randomly derived programs.
 const COUNT: u64 = 2_500;
 
-/// Of [`BEYOND`], those that a random derivation meets.
+/// The codes of [`BEYOND`] that occur for random derivations.
 const MET: [&str; 2] = ["DuplicateKey", "InvalidTaggedText"];
 
 fn file(name: &str) -> String {
@@ -48,7 +48,7 @@ fn what_the_grammar_derives_is_read() {
         match read(&program) {
             Ok(_) => {}
             Err(error) if MET.contains(&error.code) => {
-                // What the grammar spells out itself must be right.
+                // Text that the grammar specifies in full must be valid.
                 let is_spelled_out = ["`#inst ", "`#time/date "].iter().any(|start| error.message.starts_with(start));
                 assert!(!is_spelled_out && !error.message.ends_with("UUID"), "seed {seed}: {error}\n{program}");
                 refused += 1;
@@ -137,7 +137,7 @@ fn broken_programs_are_neither_derived_nor_read() {
     assert_eq!(wrong, Vec::<&&str>::new());
 }
 
-/// Derivations with pieces left out, doubled, exchanged and put in.
+/// Checks derivations with pieces removed, duplicated, exchanged and inserted.
 #[test]
 fn the_reader_gets_through_any_soup() {
     let grammar = grammar();
@@ -178,7 +178,7 @@ fn the_reader_gets_through_any_soup() {
     assert!(derived_and_read > 100, "{derived_and_read}");
 }
 
-/// The forms for decoding: their files, and what they should hold.
+/// Returns the file names of the decoding grammars, and their expected contents.
 fn forms() -> [(&'static str, String); 2] {
     let strict = decoding::grammar(&grammar());
     [

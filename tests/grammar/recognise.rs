@@ -1,11 +1,11 @@
-//! Tells whether a grammar derives a program: Earley's algorithm over its tokens.
+//! Decides whether a grammar derives a program, with Earley's algorithm over its tokens.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ebnf::{Expression, Grammar, is_lexical};
 use crate::tokens::Tokens;
 
-/// Items that a token may add to the chart; a grammar that needs more has become ambiguous.
+/// Maximum number of items that a token may add to the chart; more indicate that the grammar has become ambiguous.
 const ITEMS_PER_TOKEN: usize = 1_000;
 
 /// A symbol of a production.
@@ -15,7 +15,7 @@ enum Symbol {
     Rule(usize),
 }
 
-/// A grammar's rules as plain productions.
+/// The rules of a grammar as plain productions.
 pub struct Recogniser<'g> {
     tokens: Tokens<'g>,
     /// The productions of each rule.
@@ -24,11 +24,11 @@ pub struct Recogniser<'g> {
     start: usize,
 }
 
-/// Rule, its production, how much of it is seen, and where it began.
+/// An Earley item: the rule, the production, the position in it, and the token at which it began.
 type Item = (usize, usize, usize, usize);
 
 impl<'g> Recogniser<'g> {
-    /// The recogniser of what a rule of a grammar derives.
+    /// Creates a recogniser for the derivations of a rule.
     pub fn new(grammar: &'g Grammar, start: &str) -> Recogniser<'g> {
         let mut recogniser =
             Recogniser { tokens: Tokens::of(grammar), productions: Vec::new(), can_be_empty: Vec::new(), start: 0 };
@@ -45,7 +45,7 @@ impl<'g> Recogniser<'g> {
         recogniser
     }
 
-    /// The symbols of an expression; choices and repetitions become rules of their own.
+    /// Converts an expression to symbols; choices and repetitions become new rules.
     fn production(&mut self, expression: &Expression, numbers: &HashMap<&str, usize>) -> Vec<Symbol> {
         let fresh = |recogniser: &mut Self| {
             recogniser.productions.push(Vec::new());
@@ -98,7 +98,10 @@ impl<'g> Recogniser<'g> {
         }
     }
 
-    /// Nothing if the grammar derives the text, else where it stops doing so.
+    /// Checks that the grammar derives the text.
+    ///
+    /// # Errors
+    /// Returns the place where the derivation fails.
     pub fn check(&self, text: &str) -> Result<(), String> {
         let lexemes = self.tokens.cut(text)?;
         let mut chart: Vec<Vec<Item>> = vec![Vec::new(); lexemes.len() + 1];

@@ -1,10 +1,10 @@
-//! Cuts a text into tokens by the rules in upper case: the longest at each place.
+//! Tokenizer based on the lexical (upper-case) rules: takes the longest token at each position.
 
 use std::collections::BTreeSet;
 
 use crate::ebnf::{Expression, Grammar, is_lexical};
 
-/// The places where what an expression derives may end, if it begins there.
+/// Returns all positions at which a derivation of the expression that begins at `at` can end.
 pub fn ends(grammar: &Grammar, expression: &Expression, text: &[char], at: usize) -> BTreeSet<usize> {
     let from = |inner: &Expression, starts: &BTreeSet<usize>| -> BTreeSet<usize> {
         starts.iter().flat_map(|start| ends(grammar, inner, text, *start)).collect()
@@ -52,13 +52,13 @@ pub fn ends(grammar: &Grammar, expression: &Expression, text: &[char], at: usize
     }
 }
 
-/// True if the expression derives the whole text.
+/// Returns true if the expression derives the whole text.
 pub fn derives(grammar: &Grammar, expression: &Expression, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     ends(grammar, expression, &text, 0).contains(&text.len())
 }
 
-/// True if the character may begin what the expression derives. (No rule of a token can be empty.)
+/// Returns true if a derivation of the expression can begin with the character. (No rule of a token can be empty.)
 fn may_begin(grammar: &Grammar, expression: &Expression, first: char) -> bool {
     match expression {
         Expression::Text(text) => text.starts_with(first),
@@ -83,27 +83,27 @@ fn may_begin(grammar: &Grammar, expression: &Expression, first: char) -> bool {
     }
 }
 
-/// The kinds of token, each a rule in upper case or a text that stands in a rule in lower case.
+/// The token kinds: lexical (upper-case) rules, and literal texts in syntactic (lower-case) rules.
 pub struct Tokens<'g> {
     grammar: &'g Grammar,
     /// All kinds.
     pub kinds: Vec<Expression>,
-    /// Whether a kind ends only before a delimiter.
+    /// True for each kind that must be followed by a delimiter.
     are_open: Vec<bool>,
-    /// The kinds that each ASCII character may begin, so that not all are tried everywhere.
+    /// The kinds that each ASCII character can begin, so that fewer are tried at each position.
     by_first: Vec<Vec<usize>>,
 }
 
-/// A piece of text and the kinds of token that it may be, as indices of [`Tokens::kinds`].
+/// A piece of text and its possible token kinds, as indices into [`Tokens::kinds`].
 pub struct Lexeme {
-    /// Its kinds; several where a word is also a name.
+    /// The kinds; several if, for example, a word is also a name.
     pub kinds: Vec<usize>,
-    /// Its text.
+    /// The text.
     pub text: String,
 }
 
 impl<'g> Tokens<'g> {
-    /// The kinds of token of a grammar.
+    /// Collects the token kinds of a grammar.
     pub fn of(grammar: &'g Grammar) -> Tokens<'g> {
         let mut tokens = Tokens { grammar, kinds: Vec::new(), are_open: Vec::new(), by_first: Vec::new() };
         for (name, expression) in &grammar.rules {
@@ -135,7 +135,10 @@ impl<'g> Tokens<'g> {
         }
     }
 
-    /// The tokens of a text, or the place where it is none.
+    /// Splits a text into tokens.
+    ///
+    /// # Errors
+    /// Returns the position at which no token matches.
     pub fn cut(&self, text: &str) -> Result<Vec<Lexeme>, String> {
         let text: Vec<char> = text.strip_prefix('\u{feff}').unwrap_or(text).chars().collect();
         let mut lexemes = Vec::new();
@@ -166,7 +169,7 @@ impl<'g> Tokens<'g> {
         Ok(lexemes)
     }
 
-    /// True for a token that ends only before a delimiter.
+    /// Returns true for a token that must be followed by a delimiter.
     pub fn is_open(&self, token: &str) -> bool {
         derives(self.grammar, self.grammar.rule("OPEN"), token)
     }

@@ -1,5 +1,5 @@
-//! The grammars in the hands of the tools that they are for: decoders (llguidance, which takes Lark and GBNF), the
-//! parser `lark`, and the tokenizer of editors (vscode-textmate).
+//! Tests the grammars with the tools that use them: decoders (llguidance, which takes Lark and GBNF), the parser
+//! `lark`, and the tokenizer of editors (vscode-textmate).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The lines of JSON that a command answers to these lines of JSON.
+/// Sends lines of JSON to a command, and returns the lines of JSON with which it answers.
 fn answers(command: &mut Command, lines: Vec<Value>) -> Vec<Value> {
     let mut peer = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let mut input = peer.stdin.take().expect("it was piped");
@@ -30,7 +30,7 @@ fn answers(command: &mut Command, lines: Vec<Value>) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("it writes JSON")).collect()
 }
 
-/// True for what is read, or refused for the one reason that a decoder meets and cannot know of.
+/// Returns true if the program is readable, or is rejected for the one reason that a decoder cannot detect.
 fn is_read(program: &str) -> bool {
     match read(program) {
         Ok(_) => true,
@@ -91,7 +91,7 @@ fn decoders_take_the_grammars_and_let_through_what_is_read() {
     assert!(derived * 100 > well_formed * 95, "only {derived} of {well_formed} programs are derived");
 }
 
-/// The tokens of a program as an editor shows them: text and innermost scope.
+/// The tokens of a program as an editor highlights them: text and innermost scope.
 const COLOURED: &[(&str, &str)] = &[
     (
         "(defn ^:private area [r] (* 2 -1.5M r)) ; circle",

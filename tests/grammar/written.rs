@@ -1,20 +1,20 @@
-//! Writes a grammar for decoding in the forms that other tools read: GBNF (llama.cpp) and Lark.
+//! Writes a decoding grammar in the formats of other tools: GBNF (llama.cpp) and Lark.
 
 use std::fmt::Write;
 
 use crate::charset::CharSet;
 use crate::ebnf::{Expression, Grammar, is_lexical};
 
-/// A form of grammar.
+/// A grammar format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// That of llama.cpp.
+    /// The format of llama.cpp.
     Gbnf,
-    /// That of the Python package `lark`, in the part that llguidance takes.
+    /// The format of the Python package `lark`, restricted to the subset that llguidance supports.
     Lark,
 }
 
-/// The text of a grammar whose first rule is `program`.
+/// Formats a grammar whose first rule is `program`.
 pub fn write(form: Form, note: &str, grammar: &Grammar) -> String {
     let mut text = String::new();
     for line in note.lines() {
@@ -39,7 +39,7 @@ fn named(form: Form, name: &str) -> String {
     }
 }
 
-/// What an expression stands inside of, which tells whether it needs brackets.
+/// The context of an expression, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Top,
@@ -78,7 +78,7 @@ fn class(form: Form, set: &CharSet) -> String {
     let mut text = String::new();
     let (negated, ranges) = if set.is_mostly_everything() {
         let others = set.complement();
-        // Neither form has a name for every character; no program needs this one.
+        // Neither format has a class of all characters, so NUL is excluded; no program needs it.
         let others = if others.is_empty() { CharSet::one('\0') } else { others };
         ("^", others)
     } else {

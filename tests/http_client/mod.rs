@@ -1,4 +1,4 @@
-//! A server over HTTP, and a client that speaks with it in raw HTTP/1.1.
+//! Runs lispbox over HTTP, and provides a raw HTTP/1.1 client for it.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The headers of a message.
+/// Headers of a POST request that carries a JSON-RPC message.
 const MESSAGE: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
 /// A running server, such as `lispbox serve --http`.
@@ -18,13 +18,13 @@ pub struct Server {
     pub client: Client,
 }
 
-/// What speaks with a server at that address, over a connection of its own for each request.
+/// A client of the server at this address; opens a new connection for each request.
 #[derive(Clone, Copy)]
 pub struct Client {
     pub address: SocketAddr,
 }
 
-/// A connection to a server, which stays open from request to request.
+/// A connection to a server that stays open between requests.
 pub struct Connection {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
@@ -34,13 +34,13 @@ pub struct Connection {
 #[derive(Clone)]
 pub struct Session {
     pub client: Client,
-    /// The `Authorization` of who began it, if there is one.
+    /// The `Authorization` header line of the principal that began the session; may be empty.
     pub headers: String,
-    /// Its `Mcp-Session-Id`.
+    /// The session's `Mcp-Session-Id`.
     pub id: String,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
@@ -48,7 +48,7 @@ pub struct Response {
     pub body: String,
 }
 
-/// Writes a tokens file that only its owner may read.
+/// Writes a tokens file that is readable only by its owner.
 pub fn tokens_file(folder: &Path, tokens: &Value) -> PathBuf {
     let file = folder.join("tokens.json");
     std::fs::write(&file, tokens.to_string()).expect("written");
@@ -61,7 +61,7 @@ pub fn tokens_file(folder: &Path, tokens: &Value) -> PathBuf {
 }
 
 impl Server {
-    /// Starts a server at a free port of this machine.
+    /// Starts a server on a free port of the loopback interface.
     pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
         command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
@@ -69,7 +69,7 @@ impl Server {
         Server::of(command)
     }
 
-    /// Starts any server whose first line says where it listens.
+    /// Starts any server that prints its listening address on its first line of output.
     pub fn of(mut command: Command) -> Server {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("the binary runs");
@@ -80,7 +80,7 @@ impl Server {
         Server { process, client: Client { address } }
     }
 
-    /// What the system says of the process's memory, such as `VmRSS` or `VmHWM`, in bytes.
+    /// Returns a memory figure of the server process, such as `VmRSS` or `VmHWM`, in bytes, as the kernel reports it.
     pub fn memory(&self, name: &str) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let size = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -120,25 +120,25 @@ impl Client {
         Ok(Connection { stream: BufReader::new(stream), address: self.address })
     }
 
-    /// As [`Connection::request`].
+    /// Sends a request on a new connection; see [`Connection::request`].
     pub fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
         self.connect().request(method, path, headers, body)
     }
 
-    /// As [`Connection::post`].
+    /// Posts a message on a new connection; see [`Connection::post`].
     pub fn post(&self, headers: &str, message: &Value) -> Response {
         self.connect().post(headers, message)
     }
 
-    /// As [`Connection::call`].
+    /// Calls a tool on a new connection; see [`Connection::call`].
     pub fn call(&self, headers: &str, tool: &str, arguments: Value) -> Response {
         self.connect().call(headers, tool, arguments)
     }
 
-    /// Begins a session of a protocol before 2026-07-28.
+    /// Begins a session of a protocol revision before 2026-07-28.
     ///
     /// # Errors
-    /// The response where there is no session.
+    /// Returns the response if the server did not create a session.
     pub fn initialize(&self, headers: &str, version: &str) -> Result<Session, Response> {
         let info = json!({"name": "test", "version": "1"});
         let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
@@ -151,26 +151,26 @@ impl Client {
         Ok(session)
     }
 
-    /// Begins a call, without waiting for what comes back.
+    /// Begins a tool call without waiting for the response.
     pub fn begin(&self, headers: &str, tool: &str, arguments: Value) -> Connection {
         let mut connection = self.connect();
         connection.begin(headers, tool, arguments);
         connection
     }
 
-    /// Asks for a stream of events.
+    /// Opens a stream of events.
     pub fn listen(&self, headers: &str) -> Connection {
         let mut connection = self.connect();
         connection.send("GET", "/mcp", &format!("Accept: text/event-stream\r\n{headers}"), b"");
         connection
     }
 
-    /// As [`Connection::eval`].
+    /// Evaluates a program on a new connection; see [`Connection::eval`].
     pub fn eval(&self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
         self.connect().eval(headers, program, session)
     }
 
-    /// The result of a program, as the protocol has it, unless the server ends before it has answered.
+    /// Returns the `result` object of a program's reply, or `None` if the server ends before it has answered.
     pub fn try_to_eval(&self, program: &str, session: Option<&str>) -> Option<Value> {
         let response = self.try_to_connect().ok()?.call("", "lisp_eval", program_in(session, program));
         Some(response.whole_message().ok()?["result"].clone())
@@ -178,7 +178,7 @@ impl Client {
 }
 
 impl Session {
-    /// The headers of its requests.
+    /// Returns the headers of the session's requests.
     pub fn head(&self) -> String {
         format!("{}Mcp-Session-Id: {}\r\n", self.headers, self.id)
     }
@@ -188,7 +188,7 @@ impl Session {
         self.client.post(&self.head(), message)
     }
 
-    /// The text of a program's reply, and whether it is an error.
+    /// Returns the text of a program's reply, and whether it is an error.
     pub fn eval(&self, program: &str) -> (String, bool) {
         self.post(&evaluation(1, program)).result()
     }
@@ -199,67 +199,67 @@ impl Session {
     }
 }
 
-/// A call of `lisp_eval` in a protocol before 2026-07-28.
+/// Builds a call of `lisp_eval` in a protocol revision before 2026-07-28.
 pub fn evaluation(id: i64, program: &str) -> Value {
     let params = json!({"name": "lisp_eval", "arguments": {"program": program}});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
 impl Connection {
-    /// Sends a request with these headers, one a line, beside the necessary ones.
+    /// Sends a request with these additional header lines.
     pub fn send(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) {
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let head = format!("{method} {path} HTTP/1.1\r\n{host}Content-Length: {}\r\n{headers}\r\n", body.len());
         let request = [head.as_bytes(), body].concat();
-        // It may refuse without reading everything.
+        // The server may refuse the request before it has read all of it.
         let _ = self.stream.get_mut().write_all(&request);
     }
 
-    /// The same, and what comes back.
+    /// Sends a request and reads the response.
     pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
         self.send(method, path, headers, body);
         Response::read(&mut self.stream)
     }
 
-    /// Sends bytes as they are.
+    /// Writes raw bytes.
     pub fn write(&mut self, bytes: &[u8]) {
-        // It may have been closed.
+        // The server may have closed the connection.
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
-    /// The next response.
+    /// Reads the next response.
     pub fn receive(&mut self) -> Response {
         Response::read(&mut self.stream)
     }
 
-    /// The next response up to its body.
+    /// Reads the status line and headers of the next response.
     pub fn receive_head(&mut self) -> Response {
         Response::head(&mut self.stream)
     }
 
-    /// Reads what is left of a stream until it ends.
+    /// Reads the rest of a chunked stream, up to its end.
     pub fn rest(&mut self) -> String {
         Response::chunks(&mut self.stream)
     }
 
-    /// Begins a message, without waiting for what comes back.
+    /// Posts a message without waiting for the response.
     pub fn begin_post(&mut self, headers: &str, message: &Value) {
         self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes());
     }
 
-    /// True if nothing comes for that long.
+    /// Returns true if no data arrives within `time`.
     pub fn is_silent_for(&mut self, time: Duration) -> bool {
         self.stream.get_ref().set_read_timeout(Some(time)).expect("a time-out");
         let came = self.stream.fill_buf().map_err(|error| error.kind());
         matches!(came, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut))
     }
 
-    /// Sends a JSON-RPC message.
+    /// Posts a JSON-RPC message and reads the response.
     pub fn post(&mut self, headers: &str, message: &Value) -> Response {
         self.request("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
     }
 
-    /// Calls a tool as a client of 2026-07-28.
+    /// Calls a tool as a client of revision 2026-07-28.
     pub fn call(&mut self, headers: &str, tool: &str, arguments: Value) -> Response {
         self.begin(headers, tool, arguments);
         Response::read(&mut self.stream)
@@ -278,14 +278,14 @@ impl Connection {
         self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes());
     }
 
-    /// The text of a program's reply, and whether it is an error.
+    /// Evaluates a program; returns the text of the reply, and whether it is an error.
     pub fn eval(&mut self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
         self.call(headers, "lisp_eval", program_in(session, program)).result()
     }
 }
 
 impl Response {
-    /// Reads a response to its end; what is missing of one that is cut off is empty, its status 0.
+    /// Reads a whole response. The missing parts of a truncated response are empty, and its status is 0.
     fn read(stream: &mut impl BufRead) -> Response {
         let mut response = Response::head(stream);
         let mut body = Vec::new();
@@ -299,7 +299,7 @@ impl Response {
         response
     }
 
-    /// Reads a body that comes in chunks.
+    /// Reads a chunked body.
     fn chunks(stream: &mut impl BufRead) -> String {
         let mut body = Vec::new();
         while let Some(size) = usize::from_str_radix(&line(stream), 16).ok().filter(|size| *size > 0) {
@@ -310,7 +310,7 @@ impl Response {
         String::from_utf8_lossy(&body).into_owned()
     }
 
-    /// Reads a response up to its body.
+    /// Reads the status line and headers of a response.
     fn head(stream: &mut impl BufRead) -> Response {
         let mut head = line(stream);
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
@@ -327,7 +327,7 @@ impl Response {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The JSON-RPC message in it, alone or as the last event of a stream that has any.
+    /// Returns the JSON-RPC message of the body: the whole body, or the last non-empty event of an event stream.
     pub fn message(&self) -> Value {
         self.whole_message().unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
     }
@@ -338,7 +338,7 @@ impl Response {
         serde_json::from_str(text)
     }
 
-    /// The text of a tool's result, and whether it is an error.
+    /// Returns the text of a tool's result, and whether it is an error.
     pub fn result(&self) -> (String, bool) {
         let message = self.message();
         let text = message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {message}"));
@@ -346,14 +346,14 @@ impl Response {
     }
 }
 
-/// The next line without its end; empty where there is none.
+/// Reads the next line without its terminator; empty at the end of the stream.
 fn line(stream: &mut impl BufRead) -> String {
     let mut line = String::new();
     let _ = stream.read_line(&mut line);
     line.trim_end().to_owned()
 }
 
-/// The arguments of a program in a session, or in a fresh one.
+/// Builds the arguments of `lisp_eval` for a program in a session, or in a fresh one.
 fn program_in(session: Option<&str>, program: &str) -> Value {
     let mut arguments = json!({"program": program});
     if let Some(session) = session {
@@ -362,7 +362,7 @@ fn program_in(session: Option<&str>, program: &str) -> Value {
     arguments
 }
 
-/// The handle that a reply's text names.
+/// Extracts the session handle from the text of a reply.
 pub fn handle(text: &str) -> String {
     let (_, rest) = text.split_once("[session: ").unwrap_or_else(|| panic!("no handle: {text}"));
     rest.split(']').next().unwrap_or_default().to_owned()

@@ -1,5 +1,5 @@
-//! Nothing ambient: what a program can reach is what its host gives it. Every function and form of the
-//! language is tried, with its own examples and with arguments that nobody meant.
+//! No ambient authority: a program can reach only what its host provides. The tests try every function and special form
+//! of the language, with its own examples and with unintended arguments.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What asks for the time of day.
+/// Functions that read the clock.
 const CLOCK: &[&str] = &[
     "LocalDateTime/now",
     "LocalTime/now",
@@ -30,10 +30,10 @@ const CLOCK: &[&str] = &[
     "time/today",
 ];
 
-/// What asks for randomness.
+/// Functions that use random numbers.
 const RANDOM: &[&str] = &["rand", "rand-int", "rand-nth", "random-sample", "random-uuid", "shuffle"];
 
-/// A host that remembers what it was asked for.
+/// A host that records which capabilities a program uses.
 struct Watching {
     host: Scripted,
     asked: Mutex<BTreeSet<&'static str>>,
@@ -82,11 +82,11 @@ impl Host for Watching {
     }
 }
 
-/// Arguments of every kind, the first few of which a function is called with.
+/// Arguments of every type; each function is called with up to three of them.
 const ARGUMENTS: [&str; 8] =
     ["\"/etc/passwd\"", "{:path \"/etc\" \"HOME\" 1}", "[3 1 2]", "inc", "5", ":name", "'user", "(atom 1)"];
 
-/// For each function and form: its name, and the programs that try it.
+/// Returns the name of each function and special form, and the programs that try it.
 fn trials() -> Vec<(String, Vec<String>)> {
     let engine = engine();
     let mut trials = Vec::new();
@@ -120,7 +120,7 @@ fn time_and_randomness_come_through_the_host_alone() {
             let reply = engine.session().eval(request, host.clone());
             let broken = reply.failure.is_some_and(|failure| failure.error == "InternalError");
             assert!(!broken, "{program}");
-            // What an example asks for may be asked for by another function in it.
+            // In an example, another function may have used the clock or random numbers.
             let own = !examples.contains(&program.as_str());
             let asked = host.asked.lock().expect("not poisoned");
             assert!(!asked.contains("tool"), "{program}");
@@ -136,7 +136,8 @@ fn time_and_randomness_come_through_the_host_alone() {
     assert_eq!(random.iter().map(String::as_str).collect::<Vec<_>>(), RANDOM);
 }
 
-/// The replies to many programs, each in a fresh environment of a process with these surroundings.
+/// Evaluates many programs, each in a fresh environment, in one process with this working directory and these
+/// variables.
 #[cfg(feature = "cli")]
 fn replies(
     programs: &[String],
@@ -162,7 +163,7 @@ fn replies(
     let text = String::from_utf8(output.stdout).expect("a text");
     let replies = text.lines().map(|line| {
         let mut reply: Value = serde_json::from_str(line).expect("a record");
-        // The tables' secret is another in each process, and with it how full they get.
+        // Each process has its own hash secret, which also affects how full hash tables become.
         for varying in ["compute_ms", "total_ms", "memory_bytes"] {
             reply["spent"][varying] = Value::Null;
         }
@@ -171,13 +172,13 @@ fn replies(
     replies.collect()
 }
 
-/// True for a program that asks for time or randomness in its arguments.
+/// Returns true for a program whose arguments use time or randomness.
 #[cfg(feature = "cli")]
 fn varies(program: &str) -> bool {
     ["shuffle", "rand", "uuid", "gensym", "now", "today"].iter().any(|word| program.contains(word))
 }
 
-/// Names that only functions with the clock or randomness in them may make differ.
+/// Returns true for functions that use neither the clock nor random numbers.
 #[cfg(feature = "cli")]
 fn is_fixed(name: &str) -> bool {
     !CLOCK.contains(&name) && !RANDOM.contains(&name)

@@ -1,4 +1,4 @@
-//! What stands beside an atom (metadata, a validator, watches) is undone, swept and written as its content is.
+//! The metadata, validator and watches of an atom are rolled back, swept and encoded like its content.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What the branches of `pmap` share and what each has for itself, while they wait for tools.
+//! State that the branches of `pmap` share, and state that each branch keeps separate, while they wait for tools.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// The value of a program in which `(t/echo x)` is a tool, and what it printed.
+/// Evaluates a program for which `(t/echo x)` is a tool; returns its value and its output.
 fn with_tool(program: &str) -> (String, String) {
     let schema = json!({"type": "object", "properties": {"x": {}}});
     let host = Scripted::new().tool("t/echo", schema, |arguments| ToolReply::Json(arguments["x"].to_string()));
@@ -36,7 +36,7 @@ fn each_branch_reads_from_its_own_text() {
     let program = "(pmap (fn [i] (with-in-str (str \"a\" i \"\\nb\" i \"\\n\")
                                    (let [x (read-line)] (t/echo i) [x (read-line)]))) [1 2 3])";
     assert_eq!(with_tool(program).0, "([\"a1\" \"b1\"] [\"a2\" \"b2\"] [\"a3\" \"b3\"])");
-    // What stands around the branches is theirs together.
+    // Branches share input that was bound outside of them.
     assert_eq!(with_tool("(with-in-str \"a\\nb\" (pmap (fn [i] (t/echo i) (read-line)) [1 2]))").0, "(\"a\" \"b\")");
 }
 
@@ -45,7 +45,7 @@ fn each_run_of_tests_has_its_own_counts() {
     let program = "(deftest checks (t/echo 1) (is true) (t/echo 2) (is true))
                    (map (juxt :test :pass) (pmap (fn [i] (run-tests)) [1 2]))";
     assert_eq!(with_tool(program).0, "([1 2] [1 2])");
-    // Checks in branches belong to the run around them.
+    // Checks in branches count towards the enclosing run.
     let program = "(deftest checks (doall (pmap (fn [i] (t/echo i) (is (= i i))) [1 2 3]))) (:pass (run-tests))";
     assert_eq!(with_tool(program).0, "3");
 }
@@ -54,7 +54,7 @@ fn each_run_of_tests_has_its_own_counts() {
 fn redefinitions_of_branches_end_in_any_order() {
     let program = "(def a 0) [(pmap (fn [i] (with-redefs [a i] (t/echo i) (when (= i 1) (t/echo i)) a)) [1 2 3]) a]";
     assert_eq!(with_tool(program).0, "[(1 2 3) 0]");
-    // Around the branches it holds in them.
+    // A redefinition outside of the branches applies inside of them.
     assert_eq!(
         with_tool("(def a 0) [(with-redefs [a 5] (doall (pmap (fn [i] (t/echo i) a) [1 2]))) a]").0,
         "[(5 5) 0]"
@@ -69,7 +69,7 @@ fn a_branch_waits_for_what_another_realises() {
     assert_eq!(with_tool(program).0, "([1 2] [1 2] [1 2])");
     let program = "(let [d2 (delay (t/echo 1)) d1 (delay (inc @d2))] [(pmap deref [d2 d1]) @d2 @d1])";
     assert_eq!(with_tool(program).0, "[(1 2) 1 2]");
-    // A failure is the same for all who wait.
+    // All waiting branches observe the same failure.
     let program = "(let [d (delay (t/echo 1) (nth [] 5))] (pmap (fn [_] (try @d (catch Exception e :failed))) [1 2]))";
     assert_eq!(with_tool(program).0, "(:failed :failed)");
 }
@@ -139,7 +139,7 @@ fn no_more_calls_are_under_way_than_are_allowed() {
     assert_eq!(most_at_once(&format!("(count (parallel [{calls}]))"), 32), 32);
 }
 
-/// A host whose tool `t/wait` answers when it is given up, or after a long time; `t/fail` fails.
+/// A host whose tool `t/wait` answers when its call is cancelled, or after a long time; `t/fail` fails.
 #[derive(Default)]
 struct Patient {
     scripted: Option<Scripted>,

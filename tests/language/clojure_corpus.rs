@@ -1,7 +1,7 @@
-//! Compares this language with real Clojure: in `tests/clojure/*.md`, programs end with `;=> ANSWER` as
-//! `tests/clojure/record.clj` recorded it. Where this language is meant to answer something else, the line
-//! below says `;lispbox=> ANSWER (slug)`, with the slug of its entry in `docs/differences-from-clojure.md`.
-//! Texts of errors are not compared, only that there is one.
+//! Compares this language with real Clojure: in `tests/clojure/*.md`, programs end with `;=> ANSWER` as recorded by
+//! `tests/clojure/record.clj`. Where this language intentionally answers differently, the next line is `;lispbox=>
+//! ANSWER (slug)`, with the slug of its entry in `docs/differences-from-clojure.md`. For errors, only their presence is
+//! compared, not their text.
 
 use crate::common;
 
@@ -9,10 +9,10 @@ use common::literate::{cases, documents};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// How many programs there are at least.
+/// Minimum number of programs.
 const LEAST: usize = 6_500;
 
-/// True if what came is what was expected: the same text, an error for an error, or the same data with
+/// Returns true if the answer agrees with the expected one: the same text, an error for an error, or the same data with
 /// maps and sets in another order.
 fn agrees(expected: &str, got: &str) -> bool {
     let letters = |text: &str| {
@@ -71,7 +71,7 @@ fn every_difference_is_described_and_shown() {
     }
     let mut shown: BTreeSet<String> =
         cases("tests/clojure").into_iter().filter_map(|case| case.difference).map(|(_, slug)| slug).collect();
-    // A section of a spec names what it shows at the end of its heading.
+    // The heading of a section in a spec ends with the slugs of the differences that the section shows.
     for (_, text) in documents("tests/spec") {
         let headings = text.lines().filter(|line| line.starts_with('#'));
         let names = headings.filter_map(|line| line.strip_suffix(')')?.rsplit_once(" (")).map(|(_, names)| names);

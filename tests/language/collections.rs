@@ -1,12 +1,12 @@
-//! Random programs over maps, sets, sorted collections, records and sequences answer what a plain model answers.
-//! The fuzz target `collections` runs the same programs for as long as it is let.
+//! Random programs over maps, sets, sorted collections, records and sequences, checked against a simple model. The fuzz
+//! target `collections` runs the same programs for an unlimited time.
 
 use crate::common;
 
 use common::collections::{Choices, case};
 use proptest::prelude::*;
 
-/// Choices made of bytes.
+/// Choices derived from bytes.
 struct Bytes(std::vec::IntoIter<u8>);
 
 impl Choices for Bytes {

@@ -1,5 +1,5 @@
-//! Damaged texts of sessions: refused with a sentence that says what is wrong, or read as another session
-//! that can be written and read in its turn. Nothing that a text says makes the reader fail in another way.
+//! Damaged snapshots are rejected with a message that describes the damage, or decoded as a different session that can
+//! be encoded and decoded again. No snapshot makes the decoder fail in any other way.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The texts that are kept, with their names.
+/// Returns the stored snapshots, with their names.
 fn texts() -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/v1");
     let mut texts = Vec::new();
@@ -22,7 +22,7 @@ fn texts() -> Vec<(String, String)> {
     texts
 }
 
-/// What is wrong with how a damaged text was received; nothing if it was received well.
+/// Returns a description of how a damaged snapshot was handled incorrectly; `None` if it was handled correctly.
 fn ill_received(engine: &Arc<Engine>, text: &str) -> Option<String> {
     let mut session = engine.session();
     if let Err(error) = session.decode(text, host()) {
@@ -40,7 +40,7 @@ fn ill_received(engine: &Arc<Engine>, text: &str) -> Option<String> {
     (again.as_ref() != Ok(&written)).then(|| format!("it is written as\n{written}\nand then as\n{again:?}"))
 }
 
-/// Receives each text; panics with all that was not received well.
+/// Decodes each text; panics with all texts that were handled incorrectly.
 fn receive(texts: impl IntoIterator<Item = (String, String)>) {
     let engine = engine();
     let mut wrong = Vec::new();
@@ -127,7 +127,7 @@ proptest! {
         let (_, text) = which.get(&texts);
         let mut characters: Vec<char> = text.chars().collect();
         for (from, to, length) in places {
-            // A piece of the text stands over another.
+            // Overwrites part of the text with a piece from another place.
             let from = from.index(characters.len());
             let piece: Vec<char> = characters[from..].iter().copied().take(length).collect();
             let to = to.index(characters.len());

@@ -1,4 +1,4 @@
-//! Finding tools: what `dir`, `doc`, `apropos` and `lisp_env` say, and that it stays short whatever stands behind.
+//! Tool discovery: the output of `dir`, `doc`, `apropos` and `lisp_env`, which stays short for any number of tools.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A host with these tools, which cannot be called.
+/// A host with these tools, none of which can be called.
 struct Shelves {
     tools: Vec<Arc<Tool>>,
 }
@@ -18,7 +18,7 @@ impl Shelves {
         Arc::new(Shelves { tools: tools.into_iter().map(Arc::new).collect() })
     }
 
-    /// So many servers with so many tools each.
+    /// Creates a host with that many servers, and that many tools on each.
     fn many(servers: usize, tools: usize) -> Arc<Shelves> {
         let verbs = ["get", "list", "search", "create", "update", "delete", "archive", "share", "export", "move"];
         let nouns =
@@ -73,14 +73,14 @@ impl Host for Shelves {
     }
 }
 
-/// What a program prints.
+/// Returns the output of a program.
 fn prints(session: &mut Session, program: &str, host: &Arc<Shelves>) -> String {
     let reply = session.eval(Request::new(program), host.clone());
     assert!(reply.failure.is_none(), "{program}: {:?}", reply.failure);
     reply.prints
 }
 
-/// A server of which each tool has something odd about its arguments.
+/// A server each of whose tools has an unusual parameter schema.
 fn office() -> Arc<Shelves> {
     let tool = |name: &str, description: &str, schema: Value| Tool {
         server: "office".into(),

@@ -1,4 +1,4 @@
-//! Every builtin has examples, and every example prints what it says.
+//! Every builtin has examples, and every example prints the documented result.
 
 use crate::common;
 

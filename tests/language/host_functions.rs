@@ -1,4 +1,4 @@
-//! Functions that a host adds to the language: called, found, kept and bounded like the language's own.
+//! Functions that a host adds to the language are called, found, snapshotted and limited like builtins.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use lispbox::lang::{
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// A value that one session has left for another.
+/// A value that one session leaves for another.
 static LEFT: Mutex<Value> = Mutex::new(Value::Nil);
 
 static FUNCTIONS: [Builtin; 6] = [
@@ -122,7 +122,7 @@ fn a_tool_may_evaluate_in_a_session_of_its_own() {
     let mut session = engine.session();
     let reply = session.eval(Request::new(program), Arc::new(host));
     assert_eq!(reply.value.as_deref(), Some("400000"));
-    // What the inner one held is not the outer one's.
+    // The memory of the inner session is not charged to the outer one.
     assert!((1_600_000..2_600_000).contains(&session.live_bytes()), "{}", session.live_bytes());
 }
 

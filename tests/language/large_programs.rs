@@ -1,4 +1,4 @@
-//! Programs whose text is long and flat: what they cost grows with their length.
+//! Long, flat programs: their cost is linear in their length.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{host, session};
 use lispbox::lang::Request;
 use std::fmt::Write;
 
-/// The value of a program; within the limits that every program has.
+/// Evaluates a program under the default limits; returns its value or its error.
 fn value(program: &str) -> String {
     let reply = session().eval(Request::new(program), host());
     reply.failure.map(|failure| failure.rendered).or(reply.value).unwrap_or_default()

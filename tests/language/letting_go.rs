@@ -1,5 +1,5 @@
-//! What a program lets go of is dropped bit by bit: the program ends in time whatever it is, its account comes out
-//! right, and nobody runs out of memory over what is only waiting to be dropped.
+//! Garbage is dropped incrementally: a program ends in time however much it releases, the memory accounting stays
+//! exact, and no program runs out of memory because of garbage that is waiting to be dropped.
 
 use crate::common;
 
@@ -10,12 +10,12 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A vector of that many levels, as a function of a name that is not used.
+/// Defines a function that builds a vector of that many levels and ignores its argument.
 fn levels(count: u32) -> String {
     format!("(defn levels [_] (reduce (fn [a _] [a]) [] (range {count})))")
 }
 
-/// The session holds no more than it did, once the next evaluation has begun.
+/// Checks that the session holds no more memory than before, once the next evaluation has begun.
 fn nothing_is_left(session: &mut Session, before: u64, program: &str) {
     run(session, "1");
     let after = session.live_bytes();
@@ -27,7 +27,7 @@ fn the_next_evaluation_begins_with_what_is_left() {
     let mut session = session();
     run(&mut session, &levels(400_000));
     let before = session.live_bytes();
-    // The last thing that it does is to let go of everything, of a vector, cells, and keys of a map.
+    // Each program ends by releasing all of its data: a vector, cells, or the keys of a map.
     for program in [
         "(do (levels nil) 1)",
         "(do (vec (map (fn [i] (atom [i])) (range 200000))) 1)",
@@ -93,7 +93,7 @@ fn what_a_program_was_given_is_counted_only_where_it_is_kept() {
     assert!(before.abs_diff(after) < 64_000, "{before} bytes before, {after} after");
 }
 
-/// A process that has grown by 48 MiB since it was first asked.
+/// Reports a process that has grown by 48 MiB since the first query.
 #[derive(Default)]
 struct Grown(AtomicBool);
 

@@ -1,4 +1,4 @@
-//! The language, tested through its public API: one file per subject, in one binary, since each binary costs a link.
+//! Tests of the language through its public API: one file per subject, all in one binary to save link time.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,6 +10,7 @@ mod clojure_corpus;
 mod collections;
 mod damaged_snapshots;
 mod discovery;
+mod evaluation;
 mod examples;
 mod host_functions;
 mod large_programs;

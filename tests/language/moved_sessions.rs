@@ -1,5 +1,5 @@
-//! Sessions of random programs are written and read, and nobody notices: the same text, the same names, the
-//! same answers for as many steps, also to what comes later. A form that fails leaves the text as it was.
+//! Encoding and decoding the session of a random program is unobservable: the text, the names, the answers and the fuel
+//! remain the same, also for later programs. A form that fails leaves the text unchanged.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use proptest::sample::Index;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Definitions of NAME out of two earlier ones; each line is a program.
+/// Definitions of NAME in terms of two earlier ones; each line is a program.
 const PIECES: &[&str] = &[
     "(def NAME [FIRST SECOND FIRST])",
     "(def NAME (list FIRST (cons SECOND nil)))",
@@ -87,7 +87,7 @@ const PIECES: &[&str] = &[
     "(def fork FIRST)\n(defn NAME [] [fork session/fork #'fork #'session/fork])",
 ];
 
-/// A step of a session: one of the pieces, or a program of the corpora whose value is kept.
+/// A step of a session: one of the pieces, or a program from the corpora whose value is stored.
 #[derive(Clone, Debug)]
 enum Step {
     Piece { piece: Index, first: Index, second: Index },
@@ -102,7 +102,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..16)
 }
 
-/// The programs of the steps; their values have the names `NAME0`, `NAME1`, …
+/// Builds the programs of the steps; their values are named `NAME0`, `NAME1`, …
 fn programs(name: &str, steps: &[Step], corpus: &[String]) -> Vec<String> {
     let mut programs = vec![format!("(def {name}0 [:seed 1])")];
     for (at, step) in steps.iter().enumerate() {
@@ -122,7 +122,7 @@ fn programs(name: &str, steps: &[Step], corpus: &[String]) -> Vec<String> {
     programs
 }
 
-/// A host with the tool `pages/page`, which answers the number that it is called with.
+/// Creates a host with the tool `pages/page`, which returns its numeric argument.
 fn world() -> Arc<dyn Host> {
     let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     Arc::new(
@@ -132,9 +132,9 @@ fn world() -> Arc<dyn Host> {
     )
 }
 
-/// What a session answers: the value or the error, what was printed, defined and called, and the steps that it took.
+/// Describes a reply: the value or the error, the output, the definitions, the tool calls and the fuel.
 fn answer(session: &mut Session, program: &str) -> String {
-    // Functions know the name of their program, which by itself is its number since the session was read.
+    // Functions record the name of their program. By default this is its sequence number since the session was decoded.
     let mut request = Request { name: Some("program".to_string()), ..Request::new(program) };
     request.limits.set("fuel", "1e5").expect("a known limit");
     let reply = session.eval(request, world());
@@ -144,7 +144,7 @@ fn answer(session: &mut Session, program: &str) -> String {
     format!("{value:?} {json:?} {failure:?} {:?} {:?} {calls:?} {fuel}", reply.prints, reply.defined)
 }
 
-/// What is asked about the definitions with these names.
+/// Returns programs that probe the definitions with these names.
 fn probes(names: &[String]) -> Vec<String> {
     let mut probes = Vec::new();
     for name in names {
@@ -183,12 +183,12 @@ fn probes(names: &[String]) -> Vec<String> {
     probes
 }
 
-/// Programs of the cases with what they answer.
+/// Returns the programs of all literate cases.
 fn corpus() -> Vec<String> {
     ["tests/clojure", "tests/spec"].iter().flat_map(|corpus| cases(corpus)).map(|case| case.program).collect()
 }
 
-/// Asks both sessions the same.
+/// Evaluates the same programs in both sessions and compares the replies.
 fn compare(one: &mut Session, other: &mut Session, programs: &[String]) -> Result<(), TestCaseError> {
     for program in programs {
         prop_assert_eq!(answer(one, program), answer(other, program), "{}", program);
@@ -196,7 +196,7 @@ fn compare(one: &mut Session, other: &mut Session, programs: &[String]) -> Resul
     Ok(())
 }
 
-/// When cells that only hold themselves are looked for depends on what ran before; the steps of a program do not.
+/// The time of a cycle collection depends on earlier programs; the fuel of a program must not.
 #[test]
 fn what_a_program_takes_does_not_depend_on_when_the_heap_was_swept() {
     let mut stayed = session();
@@ -225,7 +225,7 @@ proptest! {
         let known = state(&mut session);
         let ending = if by_limit { "(loop [] (recur))" } else { "(throw (ex-info \"undone\" {}))" };
         for program in programs("b", &after, &corpus).iter().chain(&probes(&["a0".to_string(), "a1".to_string()])) {
-            // A pair of brackets right behind `do` is a loop of Scheme.
+            // The `nil` is necessary: `do` followed directly by a list in parentheses can be a `do` loop of Scheme.
             let failing = format!("(do nil {program}\n{ending})");
             answer(&mut session, &failing);
             prop_assert_eq!(&state(&mut session), &known, "{}", failing);

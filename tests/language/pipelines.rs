@@ -1,9 +1,8 @@
-//! Runs the pipelines in `tests/pipelines/*.md`: programs as an agent writes them, on what tools return.
+//! Runs the pipelines in `tests/pipelines/*.md`: programs as agents write them, over data that tools return.
 //!
-//! A block marked `json` is bound as `data` for the programs below it; one marked
-//! `json server/tool argument …` is what that tool answers, narrowed by the arguments of the call. A
-//! block marked `clojure` is a program that ends with a line `;=> value`; a block `text` behind it is
-//! what the program prints.
+//! A block marked `json` is bound to `data` for the programs after it. One marked `json server/tool argument …` is the
+//! result of that tool, filtered by the arguments of the call. A block marked `clojure` is a program that ends with a
+//! line `;=> value`; a block marked `text` after it is the program's output.
 
 use crate::common;
 
@@ -14,14 +13,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A tool's reply, and the arguments that it takes.
+/// The result of a tool, and the names of its parameters.
 #[derive(Clone)]
 struct Answer {
     arguments: Vec<String>,
     json: Value,
 }
 
-/// A program with what it works on and what it should come to.
+/// A program with its data and its expected outcome.
 struct Case {
     place: String,
     title: String,
@@ -32,7 +31,7 @@ struct Case {
     prints: String,
 }
 
-/// The fenced blocks of a file: the heading above, the line, what follows the fence, and the text.
+/// Returns the fenced blocks of a file: the heading above, the line number, the info string, and the text.
 fn blocks(text: &str) -> Vec<(String, usize, String, String)> {
     let (mut blocks, mut title) = (Vec::new(), String::new());
     let mut open: Option<(usize, String, String)> = None;
@@ -85,7 +84,7 @@ fn cases(name: &str, text: &str) -> Vec<Case> {
     cases
 }
 
-/// What a tool answers: of a list, the items whose fields are what the arguments say, and at most `limit`.
+/// Computes the reply of a tool: for a list, the items whose fields equal the arguments, and at most `limit` of them.
 fn answer(answer: &Answer, arguments: &Value) -> ToolReply {
     let mut reply = answer.json.clone();
     if let (Value::Array(items), Value::Object(wanted)) = (&mut reply, arguments) {

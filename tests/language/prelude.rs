@@ -1,5 +1,5 @@
-//! Functions of the prelude behave as builtins do: what they print, how they fail, what they spend, what
-//! a snapshot writes of them.
+//! Functions of the prelude behave like builtins: in their printed form, their errors, their fuel, and their encoding
+//! in a snapshot.
 
 use crate::common;
 
@@ -156,11 +156,11 @@ fn source_shows_code() {
     );
 }
 
-/// What is wrong for nearly every function, one way or another.
+/// Values of which most are invalid arguments for nearly every function.
 const WRONG: &[&str] =
     &["nil", "5", "\"text\"", "{:a 1}", "[]", "[1 nil \"x\"]", ":key", "##NaN", "[[1] {:b 2}]", "inc"];
 
-/// How many arguments a function of the prelude is called with in the walk, from its argument lists.
+/// Returns the numbers of arguments with which the test calls a function of the prelude, from its argument lists.
 fn counts(lists: &[String]) -> Vec<usize> {
     let mut counts: Vec<usize> = lists
         .iter()

@@ -1,4 +1,4 @@
-//! Data of every kind prints as text that reads back equal, and survives a snapshot.
+//! Data of every type prints as text that reads back equal, and survives a snapshot.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use lispbox::lang::Request;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A program that makes a value without its literal, and whether the value equals itself read back.
+/// A program that builds a value without its literal, and whether the value equals itself after it is read back.
 #[derive(Clone, Debug)]
 struct Made {
     program: String,
@@ -26,7 +26,7 @@ impl Made {
     }
 }
 
-/// A string, spelled by the numbers of its characters.
+/// Builds an expression for a string from the code points of its characters.
 fn text_of(characters: &[char]) -> String {
     let numbers: Vec<String> = characters.iter().map(|c| u32::from(*c).to_string()).collect();
     format!("(apply str (map char [{}]))", numbers.join(" "))

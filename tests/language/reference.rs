@@ -1,4 +1,4 @@
-//! `stdlib/REFERENCE.md` says what the declarations say, and `docs/promises.md` what the pages and tests say.
+//! Checks that `stdlib/REFERENCE.md` matches the declarations, and that `docs/promises.md` matches the pages and tests.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/stdlib/REFERENCE.md");
 
-/// Code in Markdown, whatever quotes are in it.
+/// Formats inline code in Markdown, with delimiters that suit the backquotes in it.
 fn code(text: &str) -> String {
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
@@ -47,7 +47,7 @@ fn the_reference_is_what_the_declarations_say() {
     );
 }
 
-/// The rows of the tables in docs/promises.md: the page, the sentence that is quoted from it, and the tests named.
+/// Returns the rows of the tables in docs/promises.md: the page, the sentence quoted from it, and the tests named.
 fn promises() -> Vec<(String, String, Vec<String>)> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/promises.md"))
         .expect("docs/promises.md can be read");
@@ -69,7 +69,7 @@ fn promises() -> Vec<(String, String, Vec<String>)> {
     rows
 }
 
-/// Markdown without what a line break or a table changes.
+/// Normalizes Markdown: removes differences in line breaks, and the escaping of `|` in tables.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\|", "|")
 }

@@ -1,6 +1,6 @@
-//! The evaluator does the work of common functions where they stand in a program, and gives values away where they are
-//! read for the last time. Nothing but the time may tell: on the plain walk every program of the corpora has the same
-//! value and the same failure, and spends as much fuel, or more where it copies what is changed in place otherwise.
+//! The evaluator inlines common functions, and moves values out of variables on their last read. These optimisations
+//! must be unobservable: without them, every program of the corpora has the same value, the same output and the same
+//! error. It uses the same fuel, or more if it copies data that is otherwise updated in place.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use common::{host, literate};
 use lispbox::lang::{Engine, Reply, Request};
 use std::sync::Arc;
 
-/// What may not differ.
+/// Returns the parts of a reply that must not differ.
 fn outcome(reply: &Reply) -> (Option<&str>, &str, Option<&str>, &[String]) {
     let failure = reply.failure.as_ref().map(|failure| failure.rendered.as_str());
     (reply.value.as_deref(), &reply.prints, failure, &reply.defined)
@@ -28,8 +28,8 @@ fn programs_come_to_the_same_on_the_plain_walk() {
     let differ = |case: &&literate::Case| {
         let (one, other) = (run(&quick, &case.program), run(&plain, &case.program));
         let is_limited = |reply: &Reply| reply.failure.as_ref().is_some_and(|failure| failure.limit.is_some());
-        // What a program measures of the time is its own; and what is changed in place is not paid for as a copy, so
-        // the plain walk may come to a limit earlier.
+        // Measured times differ between runs. An update in place is not charged as a copy, so the unoptimised evaluator
+        // may reach a limit earlier.
         !case.program.contains("(time")
             && !is_limited(&one)
             && !is_limited(&other)

@@ -1,9 +1,9 @@
-//! The text that sessions are written as. `tests/snapshots/NAME.md` holds definitions, and expressions
-//! with what they answer; `tests/snapshots/vVERSION/NAME.lisp` is what the definitions are written as.
+//! The snapshot format. `tests/snapshots/NAME.md` contains definitions, and expressions with their answers;
+//! `tests/snapshots/vVERSION/NAME.lisp` is the encoded session after the definitions.
 //!
-//! A text that was once written must always be readable. So when the version of the format rises, the
-//! texts of the older versions stay where they are, and what they hold is still asked for its answers:
-//! a program with something new in it comes as a document of its own.
+//! A snapshot must remain readable for all later versions. When the version of the format increases, the snapshots of
+//! older versions are kept, and the tests continue to check their answers; programs with new features therefore belong
+//! in a new document.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 const DIRECTORY: &str = "tests/snapshots";
 
-/// A document: its name without an ending, and its text.
+/// A document: its name without the extension, and its text.
 struct Document {
     name: String,
     text: String,
@@ -27,7 +27,7 @@ impl Document {
         documents(DIRECTORY).into_iter().map(|(path, text)| Document { name: name(&path), text }).collect()
     }
 
-    /// A session in which the definitions have run.
+    /// Creates a session in which the definitions have run.
     fn session(&self) -> Session {
         let (_, behind) = self.text.split_once("```clojure definitions\n").expect("a block of definitions");
         let (definitions, _) = behind.split_once("\n```").expect("the block ends");
@@ -37,7 +37,7 @@ impl Document {
         session
     }
 
-    /// The expressions that the session answers otherwise than the document says.
+    /// Returns the expressions whose answers differ from the document.
     fn wrong_answers(&self, session: &mut Session) -> String {
         let mut wrong = String::new();
         for case in cases_of(&self.name, &self.text, "clojure") {
@@ -51,7 +51,7 @@ impl Document {
     }
 }
 
-/// The directory with the texts of the version that this text has.
+/// Returns the directory for snapshots of the version that this text declares.
 fn directory_of(text: &str) -> PathBuf {
     let version = text.strip_prefix("(lispbox-session ").and_then(|rest| rest.split_once(')')).expect("a first row").0;
     Path::new(env!("CARGO_MANIFEST_DIR")).join(DIRECTORY).join(format!("v{version}"))
@@ -111,7 +111,7 @@ fn a_session_that_was_never_written_answers_the_same() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// How many rows of a text are not in another.
+/// Returns the number of rows of a text that do not occur in another.
 fn new_rows(text: &str, before: &str) -> usize {
     let before: std::collections::HashSet<&str> = before.lines().collect();
     text.lines().filter(|row| !before.contains(row)).count()
@@ -139,7 +139,8 @@ fn a_small_change_of_a_session_is_a_small_change_of_its_text() {
     ];
     for change in changes {
         for session in [&mut here, &mut there] {
-            // Functions know the name of their program, which by itself is its number since the session was read.
+            // Functions record the name of their program. By default this is its sequence number since the session was
+            // decoded.
             let request = Request { name: Some("program".to_owned()), ..Request::new(change) };
             assert!(session.eval(request, host()).failure.is_none(), "{change}");
         }
@@ -160,7 +161,7 @@ fn what_had_rows_gives_way_when_the_session_is_full() {
         request.limits.set("session", "8MiB").expect("a known limit");
         session.eval(request, host()).failure.map(|failure| failure.error)
     };
-    // Both hold the same items, so that each item has a row.
+    // Both vectors share their items, so that each item has a row.
     let full = "(def xs (mapv (fn [n] [n]) (range 60000))) (def ys (vec (reverse xs)))";
     assert_eq!(eval(&mut session, full), None);
     session.encode(host()).expect("it encodes");

@@ -1,5 +1,5 @@
-//! Runs the literate specs in `tests/spec/*.md`: in blocks marked `clojure`, programs end with a line
-//! `… ;=> value` or `… ;=> error: Code`, and each runs in a session of its own.
+//! Runs the literate specs in `tests/spec/*.md`: in blocks marked `clojure`, each program ends with a line `… ;=>
+//! value` or `… ;=> error: Code`, and runs in a fresh session.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Any date, time, period or zone prints as text that reads back equal.
+//! Every date, time, period and zone prints as text that reads back equal.
 
 use crate::common;
 

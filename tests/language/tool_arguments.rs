@@ -1,4 +1,4 @@
-//! Arguments of tool calls: a map, keywords, or positions in the order of the printed signature.
+//! Arguments of tool calls: a map, keywords, or positional arguments in the order of the printed signature.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use lispbox::lang::{Reply, Request, ToolReply};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A mail server whose schema has an optional argument in front of a required one.
+/// A mail server whose schema lists an optional argument before a required one.
 fn office() -> Scripted {
     let echo = |arguments: &Value| ToolReply::Json(arguments.to_string());
     let mail = json!({"type": "object", "required": ["body", "subject", "to"], "properties": {
@@ -36,7 +36,7 @@ fn eval(program: &str) -> Reply {
     session().eval(Request::new(program), Arc::new(office()))
 }
 
-/// The arguments that a call was sent with.
+/// Returns the arguments that a call sends to the tool.
 fn sent(program: &str) -> Value {
     let reply = eval(&format!("(json/write-str {program})"));
     let text = reply.value.unwrap_or_else(|| panic!("{program}: {:?}", reply.failure));
@@ -44,7 +44,7 @@ fn sent(program: &str) -> Value {
     serde_json::from_str(&json).expect("JSON")
 }
 
-/// The message and the suggestion of a call that is refused before anything is sent.
+/// Returns the error message and the suggestion of a call that is refused before it reaches the tool.
 fn refused(program: &str) -> (String, String) {
     let host = Arc::new(office());
     let reply = session().eval(Request::new(program), host.clone());
@@ -158,7 +158,7 @@ fn counts_are_checked_before_anything_is_sent() {
 }
 
 proptest! {
-    /// Whatever a schema requires, the values by position arrive under the names that the signature shows.
+    /// For any set of required parameters, positional arguments arrive under the names that the signature shows.
     #[test]
     fn a_signature_and_a_call_by_position_agree(required in proptest::collection::vec(any::<bool>(), 1..8)) {
         let name = |at: usize| format!("p{at}x");

@@ -1,5 +1,5 @@
-//! A top-level form is kept whole or leaves no trace, whatever kind of state it changed; what is computed while its
-//! value is shown belongs to it.
+//! A top-level form takes effect completely or not at all, whatever kinds of state it changes. Work that is deferred
+//! until its value is printed belongs to it.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ fn evaluate(session: &mut Session, program: &str, limits: &[(&str, &str)]) -> Re
     session.eval(request, host())
 }
 
-/// Definitions, a change of what they hold, a question, and what is answered if the change has not taken place.
+/// Definitions, a change of their state, a question, and the answer if the change has been rolled back.
 const CHANGES: &[[&str; 4]] = &[
     ["(def d (delay (atom 0)))", "(swap! @d inc)", "[(realized? d) @@d]", "[false 0]"],
     ["(def d (delay (throw (ex-info \"no\" {}))))", "(try @d (catch Exception e nil))", "(realized? d)", "false"],
@@ -94,7 +94,7 @@ fn what_is_computed_while_a_value_is_shown_is_kept_with_its_form() {
     let mut session = session();
     run(&mut session, "(def seen (atom [])) (defn look [x] (swap! seen conj x) (def latest x) x)");
     run(&mut session, "(def d (delay (look :d))) (def xs (map look (iterate inc 0)))");
-    // A vector is not looked into before it is shown.
+    // The contents of a vector are not evaluated before it is printed.
     assert_eq!(run(&mut session, "[(take 3 xs)]"), "[(0 1 2)]");
     assert_eq!(
         run(&mut session, "[(atom (map look (iterate inc 7)))] (/ 1 0)").lines().next(),
@@ -129,7 +129,7 @@ fn a_value_that_cannot_be_shown_undoes_its_form() {
     }
 }
 
-/// A host whose tool `pages/page` answers the number that it is called with, and counts its calls.
+/// Creates a host whose tool `pages/page` returns its numeric argument, and which records its calls.
 fn pages() -> Arc<Scripted> {
     let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     Arc::new(
@@ -139,7 +139,7 @@ fn pages() -> Arc<Scripted> {
     )
 }
 
-/// What the program comes to, and how many calls it made.
+/// Returns the value of the program, and the number of its tool calls.
 fn called(session: &mut Session, host: &Arc<Scripted>, program: &str) -> (String, usize) {
     let before = host.calls.lock().expect("not poisoned").len();
     let reply = session.eval(Request::new(program), host.clone());

@@ -1,5 +1,4 @@
-//! Definitions as values, where it takes more than one program to see them: undone forms, snapshots,
-//! branches, memory.
+//! Vars whose effects span several programs: rolled-back forms, snapshots, branches, memory.
 
 use crate::common;
 
@@ -123,7 +122,7 @@ fn each_branch_has_its_own_bindings() {
         Some("[([:around 1 [1]] [:around 2 [2]] [:around 3 [3]]) :outside]"),
         "{reply:?}"
     );
-    // A branch that fails while others wait takes nothing with it.
+    // A branch that fails while others wait leaves all bindings unchanged.
     let program = "
         (def ^:dynamic *x* :outside)
         (try (binding [*x* :around]

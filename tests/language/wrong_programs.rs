@@ -1,6 +1,5 @@
-//! Wrong programs as a model writes them, each with the whole text that comes back: `tests/wrong-programs.md`.
-//! With `LISPBOX_WRITE_WRONG_PROGRAMS=1` the answers in the file are written anew, to be read before they
-//! are kept.
+//! Incorrect programs as models write them, each with the complete text of the reply: `tests/wrong-programs.md`. With
+//! `LISPBOX_WRITE_WRONG_PROGRAMS=1`, the test rewrites the replies in the file, for review before they are committed.
 
 use crate::common;
 
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wrong-programs.md");
 
-/// What a program gets: a server `mail` with one tool.
+/// Returns the text of a program's reply, with a server `mail` that has one tool.
 fn answer(program: &str) -> String {
     let mails = json!([
         {"id": "m1", "subject": "Invoice 17", "from": {"name": "Ann", "email": "ann@x.org"}, "unread": true, "size": 1200},

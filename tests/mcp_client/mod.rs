@@ -1,4 +1,4 @@
-//! An MCP client for tests: it speaks raw JSON-RPC with the real binary over standard input and output.
+//! An MCP client for tests: exchanges raw JSON-RPC with the real binary over standard input and output.
 #![allow(dead_code)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub use super::peers::{installed, peer};
 use serde_json::{Value, json};
 
-/// No step of a test may take longer.
+/// Maximum time for a single step of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server under test.
@@ -25,7 +25,7 @@ pub struct Client {
     _folder: tempfile::TempDir,
 }
 
-/// What a tool answered.
+/// A tool's result.
 #[derive(Debug)]
 pub struct Answer {
     pub text: String,
@@ -34,33 +34,33 @@ pub struct Answer {
 }
 
 impl Client {
-    /// Starts the server with a configuration and shakes hands in the protocol of 2025-06-18.
+    /// Starts the server with a configuration, and performs the handshake of revision 2025-06-18.
     pub fn start(configuration: &Value, arguments: &[&str]) -> Client {
         Client::start_able(configuration, arguments, json!({}))
     }
 
-    /// As `start`, for a client that can do that.
+    /// Starts the server like [`Client::start`], for a client with these capabilities.
     pub fn start_able(configuration: &Value, arguments: &[&str], capabilities: Value) -> Client {
         let mut client = Client::launch(configuration, arguments, Stdio::null());
         client.shake_hands(capabilities);
         client
     }
 
-    /// As `start`, with these variables in its environment.
+    /// Starts the server like [`Client::start`], with these environment variables.
     pub fn start_with(configuration: &Value, variables: &[(&str, &str)]) -> Client {
         let mut client = Client::launch_with(configuration, &[], variables, Stdio::null());
         client.shake_hands(json!({}));
         client
     }
 
-    /// As `start`, with a pipe for the log that nobody reads.
+    /// Starts the server like [`Client::start`], with a pipe for the log that is never read.
     pub fn start_with_unread_log(configuration: &Value) -> Client {
         let mut client = Client::launch(configuration, &[], Stdio::piped());
         client.shake_hands(json!({}));
         client
     }
 
-    /// As `start`, by another command that runs the one given to it as its arguments.
+    /// Starts the server like [`Client::start`], through a wrapper command that runs its arguments as a command.
     pub fn start_within(wrapper: &[&str], configuration: &Value, arguments: &[&str]) -> Client {
         let mut command = Command::new(wrapper[0]);
         command.args(&wrapper[1..]).arg(env!("CARGO_BIN_EXE_lispbox"));
@@ -76,7 +76,7 @@ impl Client {
         self.notify("notifications/initialized", json!({}));
     }
 
-    /// Starts the server for a client of 2026-07-28, which has no handshake.
+    /// Starts the server for a client of revision 2026-07-28, which has no handshake.
     pub fn start_stateless(configuration: &Value, arguments: &[&str]) -> Client {
         let mut client = Client::launch(configuration, arguments, Stdio::null());
         client.stateless = true;
@@ -126,7 +126,7 @@ impl Client {
         Client { process, input, lines, next: 0, stateless: false, _folder: folder }
     }
 
-    /// Sends one line as it is.
+    /// Sends one line verbatim.
     pub fn send(&mut self, line: &str) {
         let input = self.input.as_mut().expect("the input is open");
         writeln!(input, "{line}").expect("the server reads");
@@ -137,7 +137,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Sends a request and gives its identity.
+    /// Sends a request and returns its id.
     pub fn begin(&mut self, method: &str, mut params: Value) -> i64 {
         self.next += 1;
         if self.stateless {
@@ -152,7 +152,7 @@ impl Client {
         self.next
     }
 
-    /// The next message from the server.
+    /// Returns the next message from the server.
     pub fn receive(&mut self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).expect("an answer");
         serde_json::from_str(&line).expect("JSON")
@@ -177,7 +177,7 @@ impl Client {
         self.call("lisp_eval", json!({ "program": program }))
     }
 
-    /// The code and the message of a program that must fail.
+    /// Runs a program that must fail, and returns the code and the message of its error.
     pub fn fails(&mut self, program: &str) -> (String, String) {
         let answer = self.eval(program);
         assert!(answer.is_error, "{program}: {answer:?}");
@@ -185,7 +185,7 @@ impl Client {
         (field("error"), field("message"))
     }
 
-    /// Closes our side and waits for the end.
+    /// Closes the server's standard input.
     pub fn close(&mut self) {
         self.input = None;
     }
@@ -217,14 +217,14 @@ impl Answer {
         }
     }
 
-    /// The handle that the text names, if it names one.
+    /// Extracts the session handle from the text, if the text contains one.
     pub fn handle(&self) -> Option<String> {
         let (_, rest) = self.text.split_once("[session: ")?;
         Some(rest.split(']').next()?.to_owned())
     }
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 pub fn until(mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
@@ -233,13 +233,13 @@ pub fn until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// True while a process is there and is no zombie.
+/// Returns true if the process exists and is not a zombie.
 pub fn is_alive(process: i64) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
-/// A peer that listens on a port of this machine; ended when it is dropped.
+/// A peer that listens on a loopback port; killed on drop.
 pub struct Listening(Child);
 
 impl Drop for Listening {
@@ -257,30 +257,31 @@ pub fn listening(command: &mut Command, port: u16) -> Listening {
     peer
 }
 
-/// A port of this machine that nobody listens on.
+/// Returns an unused loopback port.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
-/// A program of `tests/peers`.
+/// Returns the path of a program in `tests/peers`.
 pub fn script(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).to_string_lossy().into_owned()
 }
 
-/// The configuration of one server: `hostile.py` with arguments.
+/// Returns the configuration of `hostile.py` with these arguments.
 pub fn hostile(arguments: &[&str]) -> Value {
     let mut all = vec![script("hostile.py")];
     all.extend(arguments.iter().map(|argument| argument.to_string()));
     json!({"command": "python3", "args": all})
 }
 
-/// The configuration of the real `server-filesystem` for a folder. What it writes with says that it is destructive.
+/// Returns the configuration of the real `server-filesystem` for a folder. Its writing tools are annotated as
+/// destructive.
 pub fn filesystem(folder: &Path) -> Option<Value> {
     let script = installed("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")?;
     Some(json!({"command": "node", "args": [script, folder]}))
 }
 
-/// `python3`, which the hostile server needs.
+/// Returns `python3`, which the hostile server needs, if it is installed.
 pub fn python() -> Option<PathBuf> {
     let runs = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     peer("python3", runs.is_ok_and(|status| status.success()).then(|| PathBuf::from("python3")))

@@ -1,4 +1,4 @@
-"""The Python `mcp` SDK as a client of lispbox whose person says yes to what it is asked."""
+"""The Python `mcp` SDK as a client of lispbox whose user accepts every elicitation."""
 import asyncio
 import os
 import sys

@@ -1,5 +1,5 @@
 """The Python `mcp` SDK as a client of lispbox, at a URL or as a command: lists the tools, calls both of
-them, and hears how a long call goes on."""
+them, and receives the progress of a long call."""
 import asyncio
 import sys
 

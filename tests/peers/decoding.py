@@ -1,8 +1,9 @@
-"""Tries the grammars for constrained decoding with the tools that take them.
+"""Runs the grammars for constrained decoding in the tools that use them.
 
-Arguments: the Lark file and the GBNF file. Each line of standard input is a JSON object with `program` and `lark`,
-whether the slow parser of that name is to be asked too; to each a line says which tools derive it. Then, from each
-grammar, come random programs that a decoder let through: `{"tool": …, "decoded": …}`.
+Arguments: the Lark file and the GBNF file. Each line of standard input is a JSON object with the fields `program` and
+`lark`; the latter selects whether the slow parser `lark` is tried as well. For each line, one line of output reports
+which tools derive the program. After that, random programs that a decoder accepts are written for each grammar:
+`{"tool": …, "decoded": …}`.
 """
 
 import json
@@ -30,7 +31,7 @@ for name, text in (("lark", lark_text), ("gbnf", any_to_lark(gbnf_text))):
                                        step_lexer_fuel=10**7, step_max_items=10**6, max_lexer_states=10**6)
     matchers["llguidance " + name] = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", text), limits=limits)
 
-# Earley, the default: its lexer tries every terminal that may come, as a decoder does.
+# Earley, the default: its lexer tries every terminal that can follow, as a decoder does.
 parser = lark.Lark(lark_text, parser="earley")
 
 
@@ -72,7 +73,7 @@ for name, matcher in matchers.items():
                 break
             mask = matcher.compute_bitmask()
             allowed = [byte for byte in range(256) if mask[byte // 8] >> (byte % 8) & 1]
-            # Towards the end, close what is open; until then prefer what programs are made of.
+            # Prefers characters that are frequent in programs; towards the end, closing delimiters.
             wanted = b")]}\"" if step > STEPS else b"([{ abct10-:'\"\\.#%^@/"
             likely = [byte for byte in allowed if byte in wanted]
             if likely and chance.random() < 0.9:

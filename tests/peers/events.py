@@ -1,7 +1,8 @@
-"""A server over the HTTP transport of 2024-11-05, in plain Python, that goes wrong as its path says.
+"""A server over the HTTP transport of 2024-11-05, in plain Python, that misbehaves depending on the path.
 
-It prints the port that it listens on. `/sse` works, for who sends the header `X-Key: open`; `/elsewhere` names an
-address at another origin, `/closed` ends its stream at once, `/page` is no stream of events, `/silent` names nothing.
+It prints the port on which it listens. `/sse` works if the header `X-Key: open` is sent; `/elsewhere` announces an
+endpoint at another origin, `/closed` ends its stream at once, `/page` is not an event stream, and `/silent` announces
+no endpoint.
 """
 import json
 import queue
@@ -55,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             message = stream.get()
             if message is None:
                 return
-            # Data may come in several lines, and with other events between.
+            # Sends the data in several lines, after an unrelated event.
             text = json.dumps(message).replace('{"jsonrpc"', '{\ndata: "jsonrpc"', 1)
             self.wfile.write(("event: note\ndata: {}\n\nevent: message\ndata: " + text + "\n\n").encode())
 

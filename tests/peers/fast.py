@@ -1,4 +1,5 @@
-"""A server made with FastMCP: results that Python's SDKs wrap, over stdio or, as `PORT [TRANSPORT]` says, HTTP."""
+"""A server made with FastMCP: results that Python's SDKs wrap, over stdio, or over HTTP with the arguments
+`PORT [TRANSPORT]`."""
 import sys
 
 from fastmcp import FastMCP

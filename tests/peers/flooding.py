@@ -1,7 +1,7 @@
-"""A downstream server that says too much, too little or the wrong thing, in plain Python.
+"""A downstream server that sends too much, too little or invalid output, in plain Python.
 
-Its tool `flood` does it in the way that the argument `kind` names, and then answers where it can.
-Arguments: `--tools N` for so many of them, `--pages` for a list of tools without an end.
+Its tool `flood` misbehaves as the argument `kind` specifies, and then answers if it can.
+Arguments: `--tools N` for the number of tools, `--pages` for an endless list of tools.
 """
 import json
 import os
@@ -33,7 +33,7 @@ def flood(identity, kind, count):
         for number in range(count):
             OUT.write(reply(1000000 + number, "nobody asked"))
     elif kind == "pings":
-        # Requests to the client, whose answers stay unread as long as this goes on.
+        # Sends requests to the client, whose answers remain unread in the meantime.
         for number in range(count):
             OUT.write(line({"jsonrpc": "2.0", "id": number, "method": "ping"}))
     elif kind == "twice":

@@ -1,6 +1,6 @@
-"""A server made with FastMCP over HTTP that asks for a login (OAuth), on the port that is its argument.
+"""A server made with FastMCP over HTTP that requires a login (OAuth), on the port given as its argument.
 
-Whoever opens the address of the login has logged in.
+Opening the login URL completes the login.
 """
 import sys
 

@@ -1,7 +1,7 @@
 """A downstream server that misbehaves on request, in plain Python.
 
-Each tool is one way in which servers go wrong. Arguments: `--start hang|exit|noise` for servers that do
-not even start well, `--start SECONDS` for one that takes its time; `--log FILE` says there when it is started.
+Each tool is one kind of misbehaviour. Arguments: `--start hang|exit|noise` for a server that fails to start
+properly, `--start SECONDS` for one that starts slowly; `--log FILE` records each start in the file.
 """
 import json
 import os
@@ -86,7 +86,7 @@ def call(identity, name, arguments):
     elif name == "pid":
         text(identity, json.dumps([os.getpid()]))
     elif name in ("fetch", "store"):
-        # Counts the calls in a file, and survives only those after so many.
+        # Counts the calls in a file, and crashes during the first `deaths` of them.
         with open(arguments["file"], "a+") as count:
             count.write("x")
         calls = os.path.getsize(arguments["file"])

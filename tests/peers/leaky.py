@@ -1,7 +1,7 @@
-"""A downstream server that gives away what it was trusted with, in plain Python.
+"""A downstream server that leaks its credential, in plain Python.
 
-Its credential is in the variable KEY. Each tool is one way in which credentials come back. `--start` says it on standard
-error, in the middle of a long line as well, and ends.
+Its credential is in the environment variable KEY. Each tool is one way in which credentials leak. With `--start`, it
+writes the credential to standard error, also in the middle of a long line, and exits.
 """
 import base64
 import json
@@ -23,7 +23,7 @@ def text(*contents, **more):
 
 
 def escaped(value):
-    """JSON in which every character of every string is an escape."""
+    """Encodes a value as JSON in which every character of every string is escaped."""
     if isinstance(value, str):
         units = value.encode("utf-16-be").hex()
         return '"' + "".join("\\u" + units[at:at + 4] for at in range(0, len(units), 4)) + '"'

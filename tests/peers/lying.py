@@ -1,7 +1,7 @@
-"""A downstream server that lies in every field of every message, in plain Python.
+"""A downstream server that sends false data in every field of every message, in plain Python.
 
-The first argument says how: `texts` has texts of the right type that imitate and break the lines of whoever shows them,
-`long` has a megabyte in each field, `types` has values of other types where texts belong.
+The first argument selects the kind: `texts` sends strings that imitate and break the lines of the program that displays
+them, `long` sends a megabyte in each field, and `types` sends values of other types in place of strings.
 """
 import json
 import sys
@@ -13,12 +13,12 @@ TEXT = (
 )
 WRONG = [None, 5, [], {}, True, "", [None], {"text": None}]
 turns = 0
-# How long a lie is: a list of tools has to stay below the bound of a message.
+# Length of a false value, in bytes: a list of tools must remain below the maximum size of a message.
 size = 1 << 20
 
 
 def lie():
-    """The next lie."""
+    """Returns the next false value."""
     global turns
     turns += 1
     if HOW == "texts":
@@ -29,7 +29,7 @@ def lie():
 
 
 def key():
-    """A lie that can be a key."""
+    """Returns a false value that can be a key."""
     return TEXT if HOW != "long" else TEXT + "y" * (1 << 14)
 
 

@@ -1,7 +1,7 @@
-"""A downstream server whose tools are given as JSON: an object from names to annotations, or null for none; or a list of
-pairs of both, in which a name may come twice.
+"""A downstream server whose tools are given as JSON: an object from names to annotations, with null for none, or a list
+of such pairs, in which a name may occur twice.
 
-Each tool takes any arguments and answers with its own name; one whose name begins with `slow` does not answer.
+Each tool accepts any arguments and answers with its own name; a tool whose name begins with `slow` does not answer.
 """
 import json
 import sys

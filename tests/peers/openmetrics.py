@@ -1,4 +1,4 @@
-"""Reads metrics on standard input as Prometheus' own client library does, and writes their samples as JSON."""
+"""Parses metrics from standard input with Prometheus' official client library, and writes the samples as JSON."""
 
 import json
 import sys

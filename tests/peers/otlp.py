@@ -1,4 +1,4 @@
-"""A collector of traces: it says where it listens, then writes each span that it is sent as a line of JSON."""
+"""A trace collector: prints its port, then writes each span that it receives as a line of JSON."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""A downstream server whose tools are those of a file: a list of objects as in `tools/list`.
+"""A downstream server whose tools are read from a file: a list of objects as in `tools/list`.
 
-A call is answered with the text of its argument `reply`, or with the name of the tool.
+A call returns the text of its argument `reply`, or the name of the tool.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A server made with Python's own MCP SDK, over stdio."""
+"""A server made with the official Python MCP SDK, over stdio."""
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("sdk")

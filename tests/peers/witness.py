@@ -1,7 +1,7 @@
-"""A downstream server that keeps a file of the calls that have reached it, one identity a line.
+"""A downstream server that records the calls that it receives in a file, one id per line.
 
-Arguments: the file. Its first line is the number of the process. `note` answers at once, `hold` not before a file of that
-name is there, and `remove` changes something, by its own account.
+Argument: the file. Its first line is the process id. `note` answers at once, `hold` once the file named by `until`
+exists, and `remove` is annotated as destructive.
 """
 import json
 import os

@@ -1,5 +1,4 @@
-//! A relay of TCP connections for tests: to several servers in turn, with answers that get lost and requests that are
-//! held up.
+//! A TCP relay for tests: distributes connections over several servers, loses answers, and delays requests.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
@@ -7,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// A relay that goes on until it is dropped; connections that it has made go on until one side ends them.
+/// A relay that accepts connections until it is dropped. Its connections remain open until one side closes them.
 pub struct Relay {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -15,17 +14,17 @@ pub struct Relay {
 
 #[derive(Default)]
 struct State {
-    /// Bytes that clients have said.
+    /// The number of bytes received from clients.
     said: AtomicU64,
     loses: AtomicBool,
     ended: AtomicBool,
-    /// How many things that clients say pass before the next ones are held up, if any are to be.
+    /// The number of chunks from clients that pass before further ones are held back; `None` if none are.
     passing: Mutex<Option<u32>>,
     changed: Condvar,
 }
 
 impl State {
-    /// Waits while requests are held up.
+    /// Waits while requests are held back, and counts down the chunks that may pass.
     fn pass(&self) {
         let mut passing = self.passing.lock().expect("nobody panics");
         while *passing == Some(0) {
@@ -38,7 +37,7 @@ impl State {
 }
 
 impl Relay {
-    /// Relays each new connection to the next of the servers.
+    /// Starts a relay that connects its clients to the servers in turn.
     pub fn to(servers: Vec<SocketAddr>) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -57,30 +56,30 @@ impl Relay {
         Relay { address, state }
     }
 
-    /// How many bytes the clients have said so far.
+    /// Returns the number of bytes received from clients so far.
     pub fn said(&self) -> u64 {
         self.state.said.load(Ordering::SeqCst)
     }
 
-    /// Lets the next thing that a server says be lost, and its connection with it.
+    /// Drops the next chunk that a server sends, and closes its connection.
     pub fn lose_an_answer(&self) {
         self.state.loses.store(true, Ordering::SeqCst);
     }
 
-    /// Holds up what clients say, from so many more things on: they reach the server when [`Relay::go_on`] is called, also
-    /// if whoever said them has gone.
+    /// Holds back data from clients after `count` more chunks. It reaches the server when [`Relay::go_on`] is called,
+    /// even if its client has disconnected.
     pub fn hold_up_after(&self, count: u32) {
         *self.state.passing.lock().expect("nobody panics") = Some(count);
     }
 
-    /// Lets everything pass again, both ways.
+    /// Lets data pass again in both directions.
     pub fn go_on(&self) {
         self.state.loses.store(false, Ordering::SeqCst);
         *self.state.passing.lock().expect("nobody panics") = None;
         self.state.changed.notify_all();
     }
 
-    /// True while nothing has been lost since [`Relay::lose_an_answer`].
+    /// Returns true while an answer is still to be lost after [`Relay::lose_an_answer`].
     pub fn is_to_lose(&self) -> bool {
         self.state.loses.load(Ordering::SeqCst)
     }
@@ -89,12 +88,12 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::SeqCst);
-        // It waits for somebody to come.
+        // Wakes the listener, which is blocked until the next connection.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Passes on what both say until either has ended.
+/// Copies data in both directions until either side closes.
 fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let both = |stream: &TcpStream| (stream.try_clone().expect("another handle"), stream.try_clone().expect("another"));
     let ((mut said, mut heard), (mut asked, mut answers)) = (both(&client), both(&server));

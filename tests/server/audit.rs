@@ -1,4 +1,4 @@
-//! The audit log of the real server: what was called, by whom, and whether anything is missing.
+//! The audit log of the real server: its records of calls and principals, and the detection of missing records.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::audit_log::{audit, parts, records};
 use crate::mcp_client::{Client, hostile, python, until};
 use serde_json::{Value, json};
 
-/// A key as a server may be given one.
+/// An API key of a downstream server.
 const KEY: &str = "sk-test-1234567890";
 
 fn configuration() -> Value {
@@ -35,7 +35,7 @@ fn a_thousand_calls_verify_and_a_line_that_is_taken_out_shows() {
     client.wait();
 
     let (whole, said) = audit(folder.path(), &["verify"]);
-    // The beginning, the intents, the calls, the evaluation, the end.
+    // The beginning, the program, 1000 intents, 1000 calls, the evaluation, and the end.
     assert!(whole && said.contains(": 2004 records from ") && said.trim_end().ends_with(", ended"), "{said}");
     let parts = parts(folder.path());
     assert!(parts.len() > 1, "a log goes on in further files");
@@ -116,7 +116,7 @@ fn a_log_whose_process_was_killed_is_whole_and_has_no_end() {
     assert!(whole && said.contains(": 5 records ") && said.contains("without an end"), "{said}");
 }
 
-/// No call is made that cannot be written down.
+/// No call is made if its record cannot be written.
 #[test]
 fn a_log_that_cannot_be_written_keeps_calls_from_being_made() {
     if python().is_none() {
@@ -126,7 +126,7 @@ fn a_log_that_cannot_be_written_keeps_calls_from_being_made() {
     let mut client = client(folder.path(), &["--audit-part", "1KiB"]);
     assert!(!client.eval(r#"(hostile/echo {:text "hello"})"#).is_error);
     let taken = folder.path().join("taken");
-    // What stands where the next part is to be cannot be written over.
+    // Existing files with the names of the next parts: the log does not overwrite them.
     std::fs::write(&taken, "").expect("written");
     let part = parts(folder.path()).last().expect("a part").display().to_string();
     let number: u32 = part.rsplit('.').nth(1).and_then(|number| number.parse().ok()).expect("a number");
@@ -150,7 +150,7 @@ fn a_log_that_cannot_be_begun_is_said_at_once() {
     assert!(!output.status.success() && said.contains("lispbox: the audit log in "), "{said}");
 }
 
-/// Tools that policy removes fail when their name is looked up, in whatever spelling; each leaves a record.
+/// Tools that the policy denies fail at name lookup, in any spelling, and each attempt leaves a record.
 #[test]
 fn a_denied_tool_that_a_program_names_has_a_record() {
     if python().is_none() {
@@ -274,7 +274,7 @@ fn a_redaction_rule_that_fits_nothing_is_reported_and_one_that_is_wrong_is_refus
     };
     let (fine, said) = check("mega-bytes hostile/ECHO:text mail/*:body reply-to-id");
     assert!(fine && said.contains("rule `mail/*:body` matches no argument of any tool\n"), "{said}");
-    // Also where some tools have no properties, or do not declare any.
+    // This holds also if some tools have no properties, or do not declare any.
     assert!(said.contains("rule `reply-to-id` matches no argument of any tool"), "{said}");
     assert_eq!(said.matches("matches no argument").count(), 2, "{said}");
     assert!(!check("a[").0 && !check("mail/*:").0);

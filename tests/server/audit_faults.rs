@@ -1,4 +1,4 @@
-//! The audit log of the real server when something goes wrong: kills, full disks, clients that go away.
+//! The audit log of the real server under faults: kills, full disks, and clients that disconnect.
 #![cfg(all(feature = "cli", unix))]
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use crate::audit_log::{audit, parts, records, records_of};
 use crate::mcp_client::{Client, is_alive, python, script, until};
 use serde_json::{Value, json};
 
-/// A folder with the file of the witness and the log.
+/// A folder with the file of the downstream server `witness` and the audit log.
 struct Scene(tempfile::TempDir);
 
 impl Scene {
@@ -37,7 +37,7 @@ impl Scene {
         Client::start(&self.configuration(), &[&["--audit", &audit], arguments].concat())
     }
 
-    /// The lines of the witness's file: its process, and the identities of the calls that reached it.
+    /// The lines of the witness's file: its process id, followed by the ids of the calls that reached it.
     fn witnessed(&self) -> Vec<i64> {
         let text = std::fs::read_to_string(self.file("witness")).unwrap_or_default();
         text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.parse().ok()).collect()
@@ -48,12 +48,12 @@ impl Scene {
     }
 }
 
-/// The identities in the arguments of the records of a kind.
+/// The `id` arguments in the audit records of this kind.
 fn identities(folder: &Path, kind: &str) -> BTreeSet<i64> {
     records_of(folder, kind).iter().map(|record| record["arguments"]["id"].as_i64().expect("an identity")).collect()
 }
 
-/// A place of its own for each of some rounds, the same in each run of the test.
+/// The number of witnessed lines after which a round kills the process: below 60, and the same in each run of the test.
 fn scattered(round: usize) -> usize {
     (round * 7 + round * round) % 60
 }
@@ -75,7 +75,7 @@ fn each_call_that_reached_its_server_is_written_down_whenever_the_process_is_kil
         until(|| scene.witnessed().len() > scattered(round));
         client.process.kill().expect("killed");
         client.process.wait().expect("a child");
-        // What was on its way to the witness reaches it still.
+        // Calls that were already sent still reach the witness.
         let witness = scene.witnessed()[0];
         until(|| !is_alive(witness));
 
@@ -119,7 +119,7 @@ fn a_call_in_flight_is_open_and_one_that_ended_is_not() {
     assert!(whole && !said.contains("unknown") && !said.contains("no outcome"), "{said}");
 }
 
-/// Calls until one is refused; gives the message.
+/// Makes calls until one is denied, and returns its message.
 fn call_until_refused(scene: &Scene, client: &mut Client) -> String {
     let mut id = 0;
     loop {
@@ -135,7 +135,7 @@ fn call_until_refused(scene: &Scene, client: &mut Client) -> String {
     }
 }
 
-/// Checks what holds on a full disk, and that the log goes on when there is room.
+/// Checks that calls fail closed on a full disk, and that the log resumes once there is space.
 fn fails_closed(scene: &Scene, client: &mut Client, folder: &Path, make_room: impl FnOnce()) {
     client.eval("(witness/note {:id 0})");
     let message = call_until_refused(scene, client);
@@ -156,7 +156,7 @@ fn fails_closed(scene: &Scene, client: &mut Client, folder: &Path, make_room: im
     assert!(ids.is_subset(&ended) && ended.contains(&1000), "{ids:?} {ended:?}");
 }
 
-/// Files may not grow beyond 6 KiB, as the operator's `ulimit -f` says.
+/// `ulimit -f` limits the files of the server to 6 KiB: 12 blocks of 512 bytes.
 #[test]
 fn no_call_is_made_that_the_disk_does_not_take() {
     if python().is_none() {
@@ -177,7 +177,7 @@ fn no_call_is_made_that_the_disk_does_not_take() {
     assert!(whole && !said.contains("unknown") && said.trim_end().ends_with("ended"), "{said}");
 }
 
-/// A file system of 64 KiB, in a mount namespace of the server's own.
+/// The log is on a file system of 64 KiB in a mount namespace of the server.
 #[test]
 #[cfg(target_os = "linux")]
 fn no_call_is_made_that_a_full_file_system_does_not_take() {
@@ -202,7 +202,7 @@ fn no_call_is_made_that_a_full_file_system_does_not_take() {
     assert!(whole && !said.contains("unknown"), "{said}");
 }
 
-/// Where the intent was written and the outcome cannot be, the reply says so and nothing more is called.
+/// If the intent is on record and the outcome cannot be written, the reply reports that and no further call is made.
 #[test]
 fn an_outcome_that_cannot_be_written_is_loud() {
     if python().is_none() {
@@ -214,7 +214,7 @@ fn an_outcome_that_cannot_be_written_is_loud() {
     let call = format!("(witness/hold {{:id 1 :until {held:?}}})");
     client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": call}}));
     until(|| scene.witnessed().len() == 2);
-    // Each record has a part of its own, and the next one cannot be made.
+    // Each record is in a separate part of the log, and the next part cannot be created.
     let last = parts(&scene.audit()).pop().expect("a part").display().to_string();
     let number: u32 = last.rsplit('.').nth(1).and_then(|number| number.parse().ok()).expect("a number");
     let obstacle = last.replace(&format!(".{number:04}."), &format!(".{:04}.", number + 1));
@@ -234,7 +234,7 @@ fn an_outcome_that_cannot_be_written_is_loud() {
     assert_eq!(records_of(&scene.audit(), "evaluation").len(), 3);
 }
 
-/// The client is gone, or the server is told to end, while a call is under way.
+/// The client disconnects, or the server receives SIGTERM, during a call.
 #[test]
 fn an_evaluation_whose_client_goes_away_leaves_its_record() {
     if python().is_none() {
@@ -268,7 +268,7 @@ fn terminate(process: u32) {
     assert!(told.expect("kill runs").success());
 }
 
-/// Over HTTP a client drops its connection, and the server lives on.
+/// Over HTTP a client drops its connection, and the server keeps running.
 #[test]
 fn an_evaluation_whose_connection_is_dropped_leaves_its_record() {
     if python().is_none() {
@@ -294,7 +294,7 @@ const BEARER: &str = "Authorization: Bearer the-token-of-the-test\r\n";
 const UNWRITABLE: &str = "the audit log cannot be written: file too large";
 const WARNING: &str = "[warning: the audit log cannot be written: file too large; the record of this call is not written yet, and no tool is called until it is]";
 
-/// A server over HTTP for one token, whose files may not grow beyond 6 KiB.
+/// Starts a server over HTTP with one token, whose files are limited to 6 KiB.
 fn limited(scene: &Scene, arguments: &[&str]) -> crate::http_client::Server {
     let mut command = Command::new("sh");
     command.args(["-c", r#"trap "" XFSZ; ulimit -S -f 12; exec "$0" "$@""#, env!("CARGO_BIN_EXE_lispbox"), "serve"]);
@@ -302,7 +302,7 @@ fn limited(scene: &Scene, arguments: &[&str]) -> crate::http_client::Server {
     crate::http_client::Server::of(command)
 }
 
-/// Evaluates until something other than a value alone comes back; gives it, and how many values came.
+/// Evaluates until a result is not just the value. Returns that result and the number of results before it.
 fn until_full(mut eval: impl FnMut() -> Value) -> (Value, usize) {
     for count in 0..200 {
         let result = eval();
@@ -321,7 +321,7 @@ fn nothing_is_done_for_a_token_that_cannot_be_written_down() {
     let eval = || server.call(BEARER, "lisp_eval", json!({"program": "(+ 1 2)"})).message()["result"].clone();
     let (mut result, mut acknowledged) = until_full(eval);
     if result["isError"] != true {
-        // It was announced, and its outcome found no room.
+        // The record of the program was written, and there was no space for its outcome.
         assert_eq!(result["content"], json!([{"type": "text", "text": "3"}, {"type": "text", "text": WARNING}]));
         acknowledged += 1;
         result = eval();
@@ -376,7 +376,7 @@ fn what_happens_on_a_full_disk_can_be_set() {
     assert_eq!(eval()["structuredContent"]["error"], "AuditUnavailable");
 }
 
-/// A program is announced before it runs, so that a kill does not hide it.
+/// A program is recorded before it runs, which keeps it on record if the process is killed.
 #[test]
 fn a_program_that_was_running_at_a_kill_is_open() {
     let scene = Scene::new();

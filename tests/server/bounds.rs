@@ -1,5 +1,5 @@
-//! What one client may take of the server over HTTP: connections, time, requests, evaluations, sessions; and that
-//! others are served meanwhile.
+//! Bounds on the resources of one client over HTTP: connections, time, requests, evaluations and sessions. Other
+//! clients are served meanwhile.
 #![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
 const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
 
-/// Runs for a minute unless it is stopped.
+/// A program that runs until it is cancelled or reaches a limit.
 const ENDLESS: &str = "(loop [] (recur))";
 
-/// A server for two, of whom ann may have that.
+/// Starts a server with the principals `ann` and `bob`. The parameter has further fields for the tokens entry of `ann`.
 fn server_for_two(ann: &Value, arguments: &[&str]) -> Server {
     let folder = tempfile::tempdir().expect("a folder");
     let mut ann = ann.clone();
@@ -24,12 +24,12 @@ fn server_for_two(ann: &Value, arguments: &[&str]) -> Server {
     Server::start(&arguments, &[("ANN", "ann-ann-ann-ann-ann")])
 }
 
-/// What an error of the protocol says.
+/// The message of a protocol error.
 fn message(response: &Response) -> String {
     response.message()["error"]["message"].as_str().unwrap_or_else(|| panic!("no error: {response:?}")).to_owned()
 }
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after 40 s.
 fn until(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -78,7 +78,7 @@ fn connections_with_an_open_request_are_so_many_at_a_time() {
     }
 }
 
-/// A connection with an open request, to which the server has begun to answer.
+/// Opens a connection with a request that is in progress: the server has sent the response headers.
 fn endless(server: &Server) -> Connection {
     let session = server.initialize("", "2025-06-18").expect("a session");
     let mut connection = server.connect();
@@ -277,7 +277,7 @@ fn one_principals_load_does_not_keep_another_waiting() {
     assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
 }
 
-/// The handle of a session made for one definition.
+/// Evaluates a definition without a session and returns the handle of the session that it creates.
 fn made(server: &Server, headers: &str, program: &str) -> String {
     handle(&server.eval(headers, program, None).0)
 }
@@ -346,7 +346,7 @@ fn a_store_takes_so_many_sessions_of_each() {
     );
 }
 
-/// Uses a session until it has ended, and gives what is said then.
+/// Uses a session until it has expired, and returns the error message.
 fn worn_out(server: &Server, session: &str) -> String {
     let mut last = String::new();
     until(|| {

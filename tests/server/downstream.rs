@@ -1,4 +1,4 @@
-//! Downstream servers that misbehave: each is an error that names server and tool, at once.
+//! Misbehaving downstream servers: each fault is reported immediately as an error that names server and tool.
 #![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::mcp_client::{Client, hostile, python};
 use serde_json::json;
 
-/// In the process of the server, and in worker processes where there are some.
+/// Evaluation in the process of the server and, on Linux, in worker processes.
 const WAYS: &[&[&str]] = if cfg!(target_os = "linux") { &[&[], &["--isolate"]] } else { &[&[]] };
 
 fn client(arguments: &[&str]) -> Option<Client> {
@@ -77,7 +77,7 @@ fn a_server_that_dies_is_started_again() {
 fn a_call_that_hangs_is_withdrawn_after_its_time() {
     let Some(mut client) = client(&["--limit", "tool=300ms"]) else { return };
     assert_eq!(client.fails("(hostile/hang)"), failure("ToolTimeout", "`hostile/hang` did not answer within 0.3 s"));
-    // The withdrawal is a message of its own, which nobody answers: the server may be asked before it comes.
+    // The cancellation is a notification without a reply and may arrive after the next call, so the program polls.
     let ask = "(loop [n 1] (let [seen (hostile/cancelled)] (if (or (seq seen) (= n 200)) seen (recur (inc n)))))";
     let withdrawn = client.eval(ask).text;
     assert!(withdrawn.starts_with('[') && !withdrawn.starts_with("[]"), "{withdrawn}");
@@ -109,7 +109,7 @@ fn who_asks_for_progress_hears_how_a_call_goes_on() {
         let progress = report["progress"].as_f64().expect("seconds");
         assert!(progress >= before + 0.5, "{before}: {heard}");
         before = progress;
-        // The server may take longer than that to start.
+        // Earlier reports may arrive while the server starts.
         if report["message"] == "2 tool calls so far, the last to `hostile/hang`" {
             return;
         }
@@ -175,7 +175,7 @@ fn what_a_tool_has_returned_is_shown_and_outlives_the_server() {
     assert!(client.eval("(dir hostile)").text.contains("(hostile/pid) -> seen [integer]  Does pid"));
     client.close();
     client.wait();
-    // A new process knows it before it has started the server.
+    // A new process knows the observed result type from the cache, before it has started the server.
     let mut client = Client::start_with(&configuration, &[("LISPBOX_CACHE", cache.as_str())]);
     assert!(client.eval("(apropos \"pid\")").text.contains("(hostile/pid) -> seen [integer]"));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::mcp_client::{Client, python, script};
 use serde_json::json;
 
-/// `events.py`, on a port of its own; it ends when its input is closed, as it is when this is dropped.
+/// The process of `events.py` and its port. Dropping it kills the process, which also ends when its input is closed.
 struct Events(Child, u16);
 
 impl Events {

@@ -1,6 +1,6 @@
-//! What goes wrong with a server behind us, what the program sees of it, and how long it takes until all is well.
+//! Faults of downstream servers: the error that the program sees, and the time until calls work again.
 //!
-//! The table of `docs/operating.md` is what this prints: `cargo test --test server faults -- --nocapture`.
+//! `cargo test --test server faults -- --nocapture` prints the table of `docs/operating.md`.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 use std::time::{Duration, Instant};
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::mcp_client::{Client, hostile, python};
 use serde_json::json;
 
-/// A fault: what happens, the program that brings it about, what it sees, and what has to work afterwards.
+/// A fault: its description, the program that causes it, the start of the result that the program sees, and a program
+/// that must work afterwards.
 struct Fault {
     what: &'static str,
     program: &'static str,
@@ -90,7 +91,7 @@ fn each_fault_is_seen_and_survived() {
     for fault in FAULTS {
         let mut client = Client::start(&servers, &[]);
         if fault.then != "(slow/pid)" {
-            // What is measured is not the first start.
+            // Starts the servers, so that the first start is not measured.
             assert!(!client.eval("[(hostile/pid) (hanging/pid)]").is_error);
         }
         let before = memory(&client);
@@ -117,7 +118,7 @@ fn text(value: &serde_json::Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Milliseconds below a second, else seconds.
+/// Formats a time: in milliseconds below a second, in seconds otherwise.
 fn brief(time: Duration) -> String {
     match time.as_millis() {
         millis if millis < 1000 => format!("{millis} ms"),
@@ -125,7 +126,7 @@ fn brief(time: Duration) -> String {
     }
 }
 
-/// The most memory that lispbox has had, in KiB.
+/// Peak resident memory of lispbox, in KiB.
 fn memory(client: &Client) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.process.id())).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");

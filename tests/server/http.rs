@@ -1,4 +1,4 @@
-//! The server over HTTP: both generations of the protocol, who may use it, and what comes in.
+//! The server over HTTP: both generations of the protocol, authorization, and input checks.
 #![cfg(feature = "cli")]
 
 use std::process::{Command, Stdio};
@@ -173,7 +173,7 @@ fn it_ends_in_time_when_it_is_told_to() {
     let mut server = Server::start(&["--grace", "1s"], &[]);
     let program = json!({"program": "(loop [] (recur))", "limits": {"fuel": 1e12, "compute": 60}});
     let _running = server.begin("", "lisp_eval", program);
-    // It computes when it takes processor time.
+    // The program is running once the process has used CPU time.
     let used = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process.id())).unwrap_or_default();
         let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect::<Vec<_>>();
@@ -218,7 +218,7 @@ fn two_servers_on_one_store_count_exactly() {
             let handles = &handles;
             scope.spawn(move || {
                 for round in 0..ROUNDS {
-                    // In turns, as a balancer sends them.
+                    // Alternates between the servers, as a round-robin load balancer does.
                     let server = clients[(client + round) % 2];
                     let session = &handles[(client * ROUNDS + round) % SESSIONS];
                     let (text, failed) = server.eval("", "(def n (inc n))", Some(session));

@@ -1,5 +1,5 @@
-//! A process that was stopped for longer than its lease, and goes on: it calls no more tools and writes nothing, and the
-//! rightful holder is not disturbed.
+//! A process that resumes after it was stopped for longer than its lease: it calls no further tools and writes nothing,
+//! and the current holder is not affected.
 #![cfg(all(feature = "cli", unix))]
 
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::steps::Steps;
 use lispbox::store::{Key, Problem, open};
 use serde_json::Value;
 
-/// A server over a store, whose programs may take steps.
+/// Starts a server with a store, whose programs can call the `step` tools.
 fn server(url: &str, steps: &Steps, more: &[&str]) -> Server {
     let file = steps.configuration();
     let mut arguments = vec!["--store", url, "--config", file.to_str().expect("a path")];
@@ -24,7 +24,7 @@ fn signal(server: &Server, signal: &str) {
     assert!(told.expect("it runs").success());
 }
 
-/// The result of a program that is to fail with that code.
+/// Checks that a program failed with this code, and returns the error message.
 fn message(result: &Value, code: &str) -> String {
     assert_eq!(result["structuredContent"]["error"], code, "{result}");
     result["structuredContent"]["message"].as_str().expect("a message").to_owned()
@@ -40,7 +40,7 @@ const LOST: &str = "the lease of the session was lost while the program ran: thi
                     not answer it, for longer than a lease lasts; it was stopped before its next tool call, and none \
                     of its definitions are kept: the session is as the store has it; earlier calls are not undone";
 
-/// Stops a server while its program waits for a tool, until another has taken the session.
+/// Stops a server while its program waits for a tool, and resumes it once another server has taken the session.
 fn stall(url: &str, more: &[&str]) {
     let steps = Steps::new();
     let (stalled, other) = (server(url, &steps, more), server(url, &steps, &[]));
@@ -98,7 +98,7 @@ fn a_program_ends_soon_after_its_session_was_taken_away() {
         steps.hold();
         let running = scope.spawn(|| server.try_to_eval("(def n 2) (step/taken {:text \"long\"})", Some(&session)));
         steps.wait_for("long");
-        // As another process does when it takes the next lease.
+        // The update that another process makes when it takes the next lease.
         let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
         connection.execute("UPDATE session SET holder = 'other', fence = fence + 1", []).expect("it is done");
         running.join().expect("it ends").expect("it answers")
@@ -142,7 +142,7 @@ fn a_session_that_cannot_be_closed_is_said_to_go_on_and_does() {
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "{text}");
         };
-        // It was closed after all, or it is there with what the program defined.
+        // Either the session was closed, or it exists with the definitions of the program.
         if is_error {
             assert!(text.contains("UnknownSession"), "{text}");
             assert_eq!(open(&database.url()).expect("it opens").read(&key, 0), Err(Problem::Unknown));

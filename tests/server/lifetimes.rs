@@ -1,15 +1,15 @@
-//! However the server ends, nothing that it started outlives it, and it ends soon.
+//! Termination of the server: it ends promptly, and no process that it started outlives it.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 use crate::mcp_client::{Client, hostile, is_alive, python, until};
 use serde_json::json;
 
-/// A server with a child and a grandchild of its downstream server, and the three processes.
+/// Starts a server whose downstream server has a child and a grandchild. Returns the client and the three process ids.
 fn family() -> Option<(Client, Vec<i64>)> {
     family_of(&[])
 }
 
-/// The same with these arguments.
+/// Does the same as [`family`], with further arguments.
 fn family_of(arguments: &[&str]) -> Option<(Client, Vec<i64>)> {
     python()?;
     let mut client = Client::start(&json!({"mcpServers": {"hostile": hostile(&[])}}), arguments);
@@ -28,7 +28,7 @@ fn family_of(arguments: &[&str]) -> Option<(Client, Vec<i64>)> {
 
 fn signal(client: &Client, signal: i32) {
     let process = i32::try_from(client.process.id()).expect("a process number");
-    // SAFETY: a plain system call on integers, to a child that has not been waited for.
+    // SAFETY: a system call on integers; the process is a child that has not been reaped.
     assert_eq!(unsafe { libc::kill(process, signal) }, 0);
 }
 

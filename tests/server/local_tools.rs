@@ -1,4 +1,4 @@
-//! Tools without a server: commands and endpoints of the configuration, as programs call them.
+//! Local tools: commands and HTTP endpoints of the configuration that programs call as tools.
 #![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use crate::mcp_client::{Client, is_alive, until};
 use serde_json::{Value, json};
 
-/// A command that shows its words as a list: what came as one word is one.
+/// A script that prints its arguments as a JSON list, one item per argument.
 const WORDS: &str = r#"import json, sys; print(json.dumps(sys.argv[1:]))"#;
 
 fn client(tools: Value) -> Client {
     Client::start(&json!({"local": tools}), &[])
 }
 
-/// A text of a template in which braces are braces.
+/// Escapes braces, so that a template takes them literally.
 fn braced(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
@@ -118,7 +118,7 @@ fn a_command_that_fails_says_why_and_can_be_caught() {
 #[cfg(target_os = "linux")]
 fn nothing_is_left_of_a_command_that_is_stopped() {
     let folder = tempfile::tempdir().expect("a folder");
-    // It has a child of its own, and both would go on for a minute.
+    // The command has a child process, and both would run for a minute.
     let script = r#"import os, subprocess, sys, time
 child = subprocess.Popen(["sleep", "60"])
 with open(sys.argv[1] + ".draft", "w") as file: file.write(f"{os.getpid()} {child.pid}")
@@ -154,7 +154,7 @@ time.sleep(60)"#;
     gone(ended);
 }
 
-/// An endpoint for as many requests as there are answers; each request is what it gives at the end.
+/// Starts an HTTP endpoint that gives each of these answers to one request. Its thread returns the requests.
 fn endpoint(answers: Vec<String>) -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it listens");

@@ -1,4 +1,4 @@
-//! A server that asks for a login (OAuth), by FastMCP's own provider, with a browser that is played by Python.
+//! A server that requires an OAuth login, with the provider of FastMCP and a Python script in the role of the browser.
 #![cfg(all(feature = "cli", unix))]
 
 use std::io::{BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use crate::mcp_client::{free_port, installed, listening, script};
 use serde_json::{Value, json};
 
-/// A command of lispbox with a home of its own, in which `servers.json` is.
+/// A lispbox command with `home` as its home and working directory, which contains `servers.json`.
 fn lispbox(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(arguments).args(["--config", "servers.json"]).current_dir(home);
@@ -21,7 +21,7 @@ fn secret(home: &Path) -> Output {
     lispbox(home, &["eval", "(guarded/secret)"]).output().expect("it runs")
 }
 
-/// The files in which logins are.
+/// The files that store logins.
 fn logins(home: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(home.join(".config/lispbox/logins")).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
@@ -67,12 +67,12 @@ fn a_person_logs_in_once() {
         serde_json::from_str::<Value>(&text).expect("JSON")
     };
     let mut kept = told(home.path());
-    // A token that was fetched long ago has run out: another one is fetched when it is used, and kept.
+    // A token that was received two hours ago has expired: the next use refreshes it and stores the new one.
     kept["token_received_at"] = json!(kept["token_received_at"].as_u64().expect("a time") - 7200);
     std::fs::write(&files[0], kept.to_string()).expect("written");
     let refreshed = told(home.path());
     assert_ne!(refreshed["token_response"]["access_token"], kept["token_response"]["access_token"]);
-    // The server could tell it.
+    // The server can return the token, but it is redacted.
     let shown = lispbox(home.path(), &["eval", "(guarded/token)"]).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
 }

@@ -1,4 +1,5 @@
-//! The log: lines of JSON that belong together by their ids and have no secrets, where nobody else reads.
+//! The log: JSON lines that are correlated by ids, contain no secrets, and go to a stream that carries no protocol
+//! messages.
 #![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
 
-/// The lines of a stream, as they come.
+/// Reads the lines of a stream in a thread and sends them over a channel.
 fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
@@ -25,7 +26,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// Lines up to the one that says how the evaluation of that program ended.
+/// The events up to the one that reports the end of the evaluation of this program.
 fn up_to(lines: &Receiver<String>, program: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     loop {

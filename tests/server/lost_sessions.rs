@@ -1,4 +1,4 @@
-//! A connection whose own session is gone is told so once, whatever the cause, and then has a new one.
+//! A connection whose session is gone gets one error that reports the cause, and then has a new session.
 #![cfg(all(feature = "cli", unix))]
 
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::mcp_client::{Answer, Client, python, until};
 use lispbox::store::open;
 use serde_json::json;
 
-/// What a connection is told whose own session is gone for that reason.
+/// The error message for a connection whose session is gone for this reason.
 fn gone(code: &str, why: &str) -> String {
     format!(
         "{code}: the session of this connection is gone: {why}; nothing was evaluated, and the definitions of that \
@@ -20,15 +20,15 @@ fn gone(code: &str, why: &str) -> String {
 
 const UNKNOWN: &str = "there is no session with this handle: it was closed or never existed";
 
-/// A client of an older protocol that has defined something, and the handle of its session.
+/// Starts a client of an older protocol and makes a definition. Returns the client and the handle of its session.
 fn client(arguments: &[&str]) -> (Client, String) {
     let mut client = Client::start(&json!({"mcpServers": {}}), arguments);
     let handle = client.eval("(def n 1)").handle().expect("named");
     (client, handle)
 }
 
-/// Checks that the session of a connection is gone for that reason: one call says so and does nothing, and the next has
-/// a new session.
+/// Checks that the session of a connection is gone for this reason: one call reports it and evaluates nothing, and the
+/// next call has a new session.
 fn is_told_once(client: &mut Client, code: &str, why: &str) {
     let first = client.eval("(def effect 1)");
     assert!(first.is_error, "{first:?}");
@@ -70,7 +70,7 @@ fn a_question_about_the_environment_is_told_as_a_program_is() {
     assert_eq!(client.fails("n").0, "UnboundVariable");
 }
 
-/// Who names the session is told by that call, and has a new one without the name.
+/// A call that names the lost session reports the loss; the next call without a name has a new session.
 #[test]
 fn a_call_that_names_the_session_is_told_too() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -135,7 +135,7 @@ fn after_the_database_was_emptied() {
     is_told_once(&mut client, "UnknownSession", UNKNOWN);
 }
 
-/// The text of the session is overwritten behind the server's back, by another process with the same store.
+/// Another process overwrites the stored text of the session.
 #[test]
 fn after_it_was_damaged() {
     if python().is_none() {
@@ -152,7 +152,8 @@ fn after_it_was_damaged() {
     assert_eq!(client.fails("n").0, "UnboundVariable");
 }
 
-/// Two calls at once are both told: neither runs in an empty session.
+/// Of two concurrent calls, at least one reports the loss. The other reports it too, or runs in the new session and
+/// names its handle.
 #[test]
 fn all_calls_on_the_way_are_told() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The MCP server through its real binary: protocol, sessions, policy, audit, limits, faults and real peers.
+//! The MCP server, tested through the real binary: protocol, sessions, policy, audit, limits, faults and real peers.
 #![cfg(feature = "cli")]
 
 #[path = "../audit_log/mod.rs"]

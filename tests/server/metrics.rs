@@ -1,4 +1,4 @@
-//! Metrics: what a server has counted, as Prometheus reads it, and who may read it.
+//! Metrics: the counters of a server in Prometheus' format, and access to them.
 #![cfg(feature = "cli")]
 
 use std::io::Write;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
 
-/// What Prometheus' own library reads in a text of metrics.
+/// The samples that Prometheus' own library parses from a text of metrics.
 struct Samples(Vec<Value>);
 
 impl Samples {
@@ -26,7 +26,7 @@ impl Samples {
         Some(Samples(serde_json::from_slice(&output.stdout).expect("JSON")))
     }
 
-    /// The value of a sample with those labels.
+    /// The value of the sample with this name and these labels.
     fn value(&self, name: &str, labels: Value) -> Option<f64> {
         let found = self.0.iter().find(|sample| sample["name"] == name && sample["labels"] == labels);
         found.and_then(|sample| sample["value"].as_f64())
@@ -78,7 +78,7 @@ fn what_was_done_is_counted() {
     for (name, labels, expected) in counts {
         assert_eq!(samples.value(name, labels.clone()), Some(expected), "{name} {labels}: {}", scraped.body);
     }
-    // A name that nobody knows is looked for among the tools of all servers, which may try to start them again.
+    // The lookup of an unknown name searches the tools of all servers, which may retry to start them.
     let failures = samples.value("lispbox_server_start_failures_total", json!({"server": "broken"}));
     assert!(failures.is_some_and(|count| count >= 1.0), "{}", scraped.body);
     for name in ["lispbox_sessions_bytes", "lispbox_resident_memory_bytes"] {
@@ -114,7 +114,7 @@ fn metrics_may_have_an_address_of_their_own() {
     let expected =
         format!("metrics cannot be served at {own}: it is in use by another process; end it or choose another port");
     assert!(errors.contains(&expected), "{errors}");
-    // Over HTTP nothing is said to listen before all addresses are had.
+    // Over HTTP the server reports no address before all addresses are bound.
     let mut taken = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     taken.args(["serve", "--no-config", "--http", "127.0.0.1:0", "--metrics", &own.to_string()]);
     let output = taken.output().expect("it runs");

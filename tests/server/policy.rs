@@ -1,4 +1,4 @@
-//! What programs may call: the operator decides, a person is asked, and the model can grant itself nothing.
+//! Permission to call tools: the operator sets the policy, a person approves calls, and the model can do neither.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::mcp_client::{Answer, Client, filesystem, installed};
 use serde_json::{Value, json};
 
-/// Writes a file by a tool that says that it is destructive.
+/// A program that writes a file with a tool that declares itself destructive.
 fn write(folder: &Path, content: &str) -> String {
     format!("(files/write-file {{:path {:?} :content {content:?}}})", folder.join("note.txt"))
 }
@@ -16,7 +16,7 @@ fn can_ask() -> Value {
     json!({"elicitation": {}})
 }
 
-/// Runs a program while a person answers each question so; gives the questions too.
+/// Runs a program and answers each elicitation with `result`. Returns the reply and the questions.
 fn answering(client: &mut Client, program: &str, result: &Value) -> (Answer, Vec<Value>) {
     let call = client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
     let mut asked = Vec::new();
@@ -55,19 +55,19 @@ fn a_person_is_shown_a_destructive_call_and_decides_on_it() {
     assert!(shown.ends_with("`policy.defaults` is destructive: ask, which is the default."), "{shown}");
     assert_eq!(question["requestedSchema"]["required"], json!(["allow"]));
 
-    // A form that comes back without the mark is no consent.
+    // An accepted form without `allow: true` is no consent.
     for content in [json!({}), json!({"allow": false}), json!({"allow": "true"})] {
         let (answer, _) = answering(&mut client, &program, &json!({"action": "accept", "content": content}));
         assert_eq!((code(&answer), note.exists()), ("ToolDenied", false), "{content}");
     }
-    // What is allowed is this call and not the next.
+    // An approval covers one call and not the next.
     let yes = json!({"action": "accept", "content": {"allow": true}});
     let twice = format!("{program} {}", write(folder.path(), "again"));
     let (answer, asked) = answering(&mut client, &twice, &yes);
     assert!(!answer.is_error, "{}", answer.text);
     assert_eq!(asked.len(), 2);
     assert_eq!(std::fs::read_to_string(&note).expect("written"), "again");
-    // What only reads asks nobody.
+    // A read-only tool needs no approval.
     let read = format!("(files/read-text-file {{:path {note:?}}})");
     let (answer, asked) = answering(&mut client, &read, &yes);
     assert_eq!((answer.is_error, asked.len()), (false, 0), "{}", answer.text);
@@ -116,7 +116,7 @@ fn the_operator_allows_denies_and_counts() {
     let (code, message) = client.fails(&program);
     assert_eq!(code, "ToolDenied");
     assert!(message.contains(" allows 3 per hour; the next is free in "), "{message}");
-    // What is denied is not there, and says why when it is called.
+    // A denied tool is not listed, and a call of it reports the reason.
     let (code, message) = client.fails("(files/list-directory {:path \"/\"})");
     assert_eq!(code, "ToolDenied");
     assert!(message.contains("`policy.deny` of ") && message.ends_with(" has `*_directory`"), "{message}");
@@ -156,7 +156,7 @@ fn config_check_shows_what_tools_say_of_themselves() {
     assert!(said.contains("read_only, 1 writes, 3 destructive: ask)"), "{said}");
 }
 
-/// Whoever sits at the terminal is asked there, whatever the streams of the process are.
+/// The user is asked on the controlling terminal, regardless of the standard streams of the process.
 #[cfg(unix)]
 #[test]
 fn at_a_terminal_the_person_is_asked() {
@@ -179,7 +179,7 @@ fn at_a_terminal_the_person_is_asked() {
         let said = terminal.exp_eof().expect("it ends");
         assert_eq!((note.exists(), said.contains("ToolDenied")), (is_written, !is_written), "{key}: {said}");
     }
-    // Without a terminal nobody can be asked.
+    // Without a controlling terminal, approval is not possible.
     let mut command = Command::new("setsid");
     command.arg(env!("CARGO_BIN_EXE_lispbox")).args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "x"));
     let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
@@ -188,7 +188,7 @@ fn at_a_terminal_the_person_is_asked() {
     assert_eq!(std::fs::read_to_string(&note).expect("written"), "hello");
 }
 
-/// The `mcp` SDK of PyPI as a client that asks its person.
+/// A client with the `mcp` SDK of PyPI that asks its user.
 #[test]
 fn a_client_that_nobody_here_wrote_is_asked() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Rules name tools in any spelling, are reported where they fit none, and what a tool does not say counts against it.
+//! Policy rules match tools in any spelling and are reported if they match none. Hints that a tool does not declare
+//! count against it.
 #![cfg(feature = "cli")]
 
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::process::Command;
 use crate::mcp_client::{Client, python, script};
 use serde_json::{Value, json};
 
-/// A server with these tools and annotations.
+/// A downstream server with these tools and their annotations.
 fn named(tools: Value) -> Value {
     json!({"command": "python3", "args": [script("named.py"), tools.to_string()]})
 }
@@ -17,7 +18,7 @@ fn financial() -> Value {
     named(json!({"explode": null, "getEmail": null}))
 }
 
-/// A configuration of ours: a server in each of its names, and more keys.
+/// A configuration in lispbox's own form: the servers under their names, and more keys.
 fn ours(servers: &[(&str, Value)], more: Value) -> Value {
     let server = |(name, server): &(&str, Value)| {
         let mut server = server.clone();
@@ -29,7 +30,7 @@ fn ours(servers: &[(&str, Value)], more: Value) -> Value {
     root
 }
 
-/// Programs and models are told no paths of this machine, also where the configuration is named with its folder.
+/// Messages to programs and models contain no path of the machine, even if the configuration is given by its full path.
 #[test]
 fn refusals_name_files_without_their_folders() {
     if python().is_none() {
@@ -233,7 +234,7 @@ fn what_a_tool_does_not_say_counts_against_it() {
     for tool in ["kept", "reads"] {
         assert!(!client.eval(&format!("(odd/{tool})")).is_error, "{tool}");
     }
-    // A hint that is neither true nor false cannot be read, and nothing is called on the strength of it.
+    // A hint that is not a boolean is invalid, and does not permit a call.
     let odd = json!({"sends": {"readOnlyHint": "true"}, "writes": {"readOnlyHint": true, "destructiveHint": 1}});
     let mut client =
         Client::start(&ours(&[("odd", named(odd))], json!({"policy": {"defaults": {"unannotated": "ask"}}})), &[]);

@@ -1,5 +1,5 @@
-//! Two principals try everything against each other through every route: an answer about what belongs to the other is
-//! that about what does not exist, and the other's things stay as they are.
+//! Isolation of two principals over every route: the response about an object of the other principal equals that about
+//! an object that does not exist, and the other's objects do not change.
 #![cfg(feature = "cli")]
 
 use crate::http_client::{Client, Connection, Response, Server, Session, evaluation, handle, tokens_file};
@@ -18,7 +18,7 @@ fn meta() -> Value {
     })
 }
 
-/// A server for two, in front of one that answers with an image, if that is installed.
+/// Starts a server with two principals, and with a downstream server that returns images if it is installed.
 fn server_for_two() -> (Server, bool, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = tokens_file(folder.path(), &json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"}));
@@ -37,16 +37,17 @@ fn server_for_two() -> (Server, bool, tempfile::TempDir) {
     (server, images.is_some(), folder)
 }
 
-/// What of a response a client can tell: `id` stands for the name of what was asked about.
+/// The parts of a response that a client can compare: status, headers except `Date`, and body. The id that was asked
+/// about is replaced by `ID`.
 fn seen(response: &Response, id: &str) -> (u16, Vec<(String, String)>, String) {
     let headers = response.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("date"));
     let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.replace(id, "ID"))).collect();
-    // The events of one's own session are numbered.
+    // The events of a session are numbered, so their ids differ between responses.
     let body: Vec<&str> = response.body.lines().filter(|line| !line.starts_with("id: ")).collect();
     (response.status, headers, body.join("\n").replace(id, "ID"))
 }
 
-/// Every way to use a session of the protocol by its id, with headers of the principal.
+/// Uses a protocol session by its id in every way, with the headers of the principal. Returns the responses.
 fn uses(client: &Client, principal: &str, id: &str, own: &str) -> Vec<(String, Response)> {
     let named = format!("Mcp-Session-Id: {id}\r\n");
     let mut heads = vec![
@@ -91,7 +92,7 @@ fn uses(client: &Client, principal: &str, id: &str, own: &str) -> Vec<(String, R
     answers
 }
 
-/// The response to a request for a stream, of which none must come.
+/// The response to a request for an event stream. Panics if a stream was opened.
 fn open(mut connection: Connection) -> Response {
     let head = connection.receive_head();
     assert_ne!(head.status, 200, "a stream was opened: {head:?}");
@@ -108,7 +109,7 @@ fn an_id_of_another_principal_is_as_good_as_none() {
         assert_eq!(stream.receive_head().status, 200);
         stream
     };
-    // A call that goes on meanwhile, whose reply comes in the end.
+    // A call that runs throughout and is answered at the end.
     let program = "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))";
     let mut running = server.connect();
     let mut call = evaluation(0, program);
@@ -123,17 +124,17 @@ fn an_id_of_another_principal_is_as_good_as_none() {
         assert_eq!(answer.status, 404, "{kind}: {answer:?}");
         assert_eq!(seen(answer, &ann.id), seen(expected, unknown), "{kind}");
     }
-    // What bob may cancel is his own, whatever its id.
+    // `bob` can cancel only requests of his own, even if he names the id of another's request.
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "long"}});
     assert_eq!(bob.post(&cancelled).status, 202);
     let reply = running.receive();
     assert_eq!(reply.result().0.lines().next(), Some("3000000"), "{reply:?}");
     assert_eq!(ann.eval("n"), ("5".to_owned(), false));
     drop(stream);
-    // Without any token nobody is told more.
+    // Without a token the response reveals nothing either.
     let nobody = server.post(&format!("Mcp-Session-Id: {}\r\n", ann.id), &evaluation(1, "n"));
     assert_eq!(nobody.status, 401);
-    // Its owner uses it over any connection, and two at a time.
+    // Its owner can use it over any connection, and over two at the same time.
     assert_eq!(open(server.listen(&format!("{}{}", ann.head(), ann.head()))).status, 400, "of two tokens none holds");
     let twice = format!("{}Mcp-Session-Id: {}\r\n", ann.head(), ann.id);
     assert_eq!(server.post(&twice, &evaluation(1, "n")).status, 400);
@@ -158,7 +159,7 @@ fn without_tokens_a_session_is_everybodys_of_this_machine() {
     assert_eq!(server.request("DELETE", "/mcp", "Mcp-Session-Id: unknown\r\n", b"").status, 404);
 }
 
-/// Numbers that look random, the same ones at each run.
+/// A pseudorandom number generator (xorshift) with the same sequence in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -174,21 +175,21 @@ impl Numbers {
     }
 }
 
-/// What a principal has, as it should be.
+/// The expected state of a principal's objects.
 #[derive(Default)]
 struct Things {
-    /// Sessions of the language, by their handles, each with the value of `n`.
+    /// Evaluation sessions by handle, each with the value of `n`.
     handles: Vec<(String, i64)>,
     sessions: Vec<(Session, i64)>,
     blobs: Vec<String>,
 }
 
-/// The text of a program's reply up to the line about its session.
+/// The first line of a program's reply: its value.
 fn value(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// How a blob is read.
+/// Reads a blob, in a protocol session or without one.
 fn read(client: &Client, headers: &str, session: Option<&Session>, uri: &str) -> Response {
     let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}});
     match session {
@@ -203,7 +204,7 @@ fn read(client: &Client, headers: &str, session: Option<&Session>, uri: &str) ->
     }
 }
 
-/// Asks about a thing of another principal and about one that never was, and compares the answers.
+/// Asks about an object of the other principal and about one that never existed, and checks that the responses match.
 fn same(what: &str, theirs: &str, never: &str, ask: impl Fn(&str) -> Response) {
     let (answer, expected) = (ask(theirs), ask(never));
     assert_eq!(seen(&answer, theirs), seen(&expected, never), "{what}");

@@ -1,5 +1,5 @@
-//! The protocol over HTTP and over lines where messages are wrong or of another revision: codes of errors, batches,
-//! cursors, fields.
+//! Invalid messages and messages of other protocol revisions, over HTTP and over lines: error codes, batches, cursors
+//! and fields.
 #![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ fn meta() -> Value {
     })
 }
 
-/// Status, identity and code of an error.
+/// HTTP status, request id and code of an error.
 fn error(response: &Response) -> (u16, Value, i64) {
     let message = response.message();
     let code = message["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {message}"));
@@ -232,7 +232,7 @@ fn batches_over_lines_are_answered_as_batches() {
     for wrong in [json!([]), json!([ping(json!(1)), ping(json!(1))])] {
         assert_eq!(lines.ask(&wrong)["error"]["code"], -32600, "{wrong}");
     }
-    // One that is withdrawn has no reply, and the others do not wait for it.
+    // A cancelled request has no reply, and the replies of its batch do not wait for it to end.
     let endless = json!({"program": "(loop [] (recur))", "limits": {"compute": "50s", "fuel": 1e9}});
     let endless = json!({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": {"name": "lisp_eval", "arguments": endless}});
     lines.write(&json!([endless, ping(json!(5))]));

@@ -1,6 +1,6 @@
-//! Real clients and servers that nobody here wrote.
+//! Tests with third-party clients and servers.
 //!
-//! They are looked for below `$LISPBOX_PEERS`: `node_modules` with `@modelcontextprotocol/server-everything`,
+//! They are looked up below `$LISPBOX_PEERS`: `node_modules` with `@modelcontextprotocol/server-everything`,
 //! `server-filesystem` and `inspector`, and the `node` that this needs; and a Python environment `venv` with `mcp` and
 //! `fastmcp`.
 #![cfg(feature = "cli")]
@@ -42,7 +42,7 @@ fn server_everything_over_http_and_sse() {
     for (transport, server) in [
         ("streamableHttp", json!({"type": "http", "url": "mcp"})),
         ("sse", json!({"type": "sse", "url": "sse"})),
-        // What is not said is found out.
+        // Without `type`, the transport is detected.
         ("streamableHttp", json!({"url": "mcp"})),
         ("sse", json!({"url": "sse"})),
     ] {
@@ -96,7 +96,7 @@ fn fastmcp_over_stdio_http_and_sse() {
     }
 }
 
-/// What a client prints that is told where lispbox is: a command that it runs, and a URL.
+/// Runs a client against lispbox twice, with a command to start and with a URL. Returns its outputs.
 fn about_lispbox(client: &[&str], options: &[&str]) -> [String; 2] {
     let server = Server::start(&[], &[]);
     let url = server.url();

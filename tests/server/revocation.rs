@@ -1,4 +1,4 @@
-//! The tokens file while the server runs: revoked tokens, new ones, and files that are wrong.
+//! Changes to the tokens file while the server runs: revoked tokens, new tokens, and invalid files.
 #![cfg(all(feature = "cli", unix))]
 
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
 const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
 const NEW: &str = "Authorization: Bearer new-new-new-new-new\r\n";
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after 40 s.
 fn until(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -31,12 +31,12 @@ fn serving(folder: &Path) -> Server {
     Server::start(&["--tokens", &file.to_string_lossy()], &[])
 }
 
-/// The status of a call with those headers.
+/// The HTTP status of a call with these headers.
 fn status(server: &Server, headers: &str) -> u16 {
     server.call(headers, "lisp_eval", json!({"program": "(+ 1 2)"})).status
 }
 
-/// Whether `/metrics` says that the file cannot be used.
+/// True if `/metrics` reports that the tokens file cannot be used.
 fn is_stale(server: &Server) -> bool {
     let metrics = server.request("GET", "/metrics", BOB, b"").body;
     let value = metrics.lines().find_map(|line| line.strip_prefix("lispbox_tokens_file_stale "));
@@ -79,11 +79,11 @@ fn a_token_that_is_exchanged_keeps_what_its_principal_has() {
     assert_eq!(server.eval(NEW, "n", Some(&session)), ("5".to_owned(), false));
     let exchanged = crate::http_client::Session { headers: NEW.to_owned(), ..of_ann };
     assert_eq!(exchanged.eval("(+ 1 2)").0, "3");
-    // Under another name it is another principal.
+    // The same token under another name belongs to another principal.
     tokens_file(folder.path(), &json!({"anna": "new-new-new-new-new", "bob": "bob-bob-bob-bob-bob"}));
     until(|| server.eval(NEW, "n", Some(&session)).0.contains("UnknownSession"));
     assert_eq!(exchanged.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).status, 404);
-    // And what a principal may have is read again as well.
+    // The allowances of a principal are also reloaded.
     let slow =
         json!({"anna": {"token": "new-new-new-new-new", "requests_per_minute": 1}, "bob": "bob-bob-bob-bob-bob"});
     tokens_file(folder.path(), &slow);
@@ -116,7 +116,7 @@ fn a_wrong_file_changes_nothing_and_is_told() {
         tokens_file(folder.path(), &both());
         until(|| !is_stale(&server));
     }
-    // A file without names is right: it revokes all.
+    // A file without names is valid: it revokes all tokens.
     tokens_file(folder.path(), &json!({}));
     until(|| status(&server, ANN) == 401);
     assert_eq!(status(&server, ""), 401, "and opens the server to nobody");

@@ -1,4 +1,4 @@
-//! Credentials of the configuration: which processes get them, and that none comes back.
+//! Credentials of the configuration: only the configured processes receive them, and no output contains them.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::http_client::Server;
 use crate::mcp_client::{Client, python, script};
 use serde_json::{Value, json};
 
-/// With signs that encodings change.
+/// A key with characters that encodings escape.
 const KEY: &str = "sk/ann&\"qzx7\"+bob=ß-29";
 const TOOLS: &[&str] =
     &["environment", "escaped", "structured", "keys", "split", "error", "refusal", "encoded", "blob"];
@@ -19,7 +19,7 @@ fn leaky(arguments: &[&str]) -> Value {
     json!({"command": "python3", "args": all, "env": {"KEY": KEY}})
 }
 
-/// That nothing of the key is to be seen, as it is or decoded.
+/// Checks that a text contains no part of the key, verbatim or encoded.
 fn assert_harmless(text: &str) {
     let quoted = Value::from(KEY).to_string();
     for form in [KEY, &quoted[1..quoted.len() - 1], "qzx7", "ann&", "ß-29", "%71%7a%78%37"] {
@@ -90,7 +90,7 @@ fn nothing_that_a_server_says_gives_a_credential_away() {
         let answer = client.eval(&format!("(def it (leaky/{tool})) it"));
         assert_harmless(&format!("{} {}", answer.text, answer.record));
         assert!(answer.text.contains("[redacted]"), "{tool}: {answer:?}");
-        // A program has no more of it than its client.
+        // The value within the program is redacted too.
         let answer = client.eval("(pr-str it)");
         assert_harmless(&answer.text);
     }
@@ -135,7 +135,7 @@ fn a_terminal_shows_no_credential() {
         assert!(!said.is_empty(), "{arguments:?}");
         assert_harmless(&said);
     }
-    // Piece by piece, as no value of the program has it.
+    // Printed in two pieces, so that no single value of the program contains the key.
     let (start, end) = (&KEY[..6], Value::from(&KEY[6..]).to_string());
     let program = format!("(do (print \"{start}\") (print {end}) (println \"!\"))");
     let output = lispbox(folder.path(), &leaky_one, &["eval", &program]);
@@ -186,7 +186,7 @@ fn handles_are_repeated_to_whom_they_are_known() {
     assert!(failed && !text.contains(&handle), "another client of the principal: {text}");
     assert!(text.contains("pass the `session`"), "{text}");
 
-    // One connection, with a session of its own.
+    // A connection that has a session.
     let mut client = Client::start(&json!({"mcpServers": {}}), &[]);
     let handle = client.eval("(def mails [1 2 3])").handle().expect("it is told");
     let fork = client.eval("(session/fork)").text.lines().next().unwrap_or_default().trim_matches('"').to_owned();

@@ -1,4 +1,4 @@
-//! Sessions on both lines of the protocol, cancellation, and calls that are wrong.
+//! Sessions in both generations of the protocol, cancellation, and invalid calls.
 #![cfg(feature = "cli")]
 
 use crate::mcp_client::{Answer, Client};
@@ -33,12 +33,12 @@ fn without_a_session_of_the_connection_an_omitted_one_is_fresh() {
     assert!(!back.is_error && back.handle().is_none(), "{back:?}");
 }
 
-/// A program in a session that is named.
+/// Evaluates a program in the session with this handle.
 fn eval_in(client: &mut Client, handle: &str, program: &str) -> Answer {
     client.call("lisp_eval", json!({"program": program, "session": handle}))
 }
 
-/// The handle that a program printed as its value.
+/// The handle that a program returned as its value.
 fn printed(answer: &Answer) -> String {
     assert!(!answer.is_error, "{answer:?}");
     answer.text.lines().next().unwrap_or_default().trim_matches('"').to_owned()
@@ -74,7 +74,7 @@ fn a_session_that_is_closed_is_gone() {
         assert_eq!(gone.record["error"], "UnknownSession", "{gone:?}");
         let unbound = client.eval("n");
         assert!(!unbound.text.contains("another session"), "{unbound:?}");
-        // That of a connection goes on, with nothing in it.
+        // The session of a connection is replaced by an empty one.
         let mut client = Client::start(&none(), arguments);
         let handle = client.eval("(def n 1)").handle().expect("named");
         assert_eq!(client.eval("(session/close) n").text, "1");
@@ -149,7 +149,7 @@ fn a_withdrawn_call_stops() {
     let arguments = json!({"program": "(loop [] (recur))", "limits": {"compute": "60s", "fuel": 1e9}});
     let endless = client.begin("tools/call", json!({"name": "lisp_eval", "arguments": arguments}));
     client.notify("notifications/cancelled", json!({"requestId": endless}));
-    // Calls of one session come in order, so this one is answered when the endless one has stopped.
+    // Calls of one session run in order, so this one is answered once the endless one has stopped.
     let answer = client.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "(+ 1 2)"}}));
     assert!(!Answer::of(&answer).is_error);
 }

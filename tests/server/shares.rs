@@ -1,4 +1,5 @@
-//! Principals share what the server has: sessions of the protocol, event streams, and the answers to unknown clients.
+//! Principals share the capacity of the server: protocol sessions, event streams, message buffers, and the rate limit
+//! of unknown clients.
 #![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ fn server_for_two(arguments: &[&str]) -> Server {
     Server::start(&arguments, &[])
 }
 
-/// Whether a session is there, without using it for anything.
+/// Returns whether a session exists, by a ping.
 fn is_there(session: &Session) -> bool {
     match session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).status {
         200 => true,
@@ -41,7 +42,7 @@ fn a_flood_of_sessions_costs_its_principal_its_own() {
 
 #[test]
 fn event_streams_leave_room_for_requests() {
-    // One proxy stands for all: nothing tells its clients apart but their tokens.
+    // All clients connect from one address, as through a proxy: only their tokens distinguish them.
     let server = server_for_two(&["--connections", "20"]);
     let of_ann = server.initialize(ANN, "2025-06-18").expect("a session");
     let mut streams: Vec<Connection> = Vec::new();
@@ -90,7 +91,7 @@ fn readiness_is_counted_for_unknown_clients() {
 #[test]
 fn large_messages_of_one_principal_leave_room_for_others() {
     let server = server_for_two(&["--arrival", "20s"]);
-    // Four of them would take all the room there is until they have come, which they never do.
+    // Four such messages would take all buffer space until they are complete, and they are never completed.
     let halves: Vec<Connection> = (0..4)
         .map(|_| {
             let mut connection = server.connect();
@@ -110,7 +111,7 @@ fn large_messages_of_one_principal_leave_room_for_others() {
 #[test]
 fn a_message_takes_room_until_it_is_decoded() {
     let server = server_for_two(&["--limit", "compute=60s", "--limit", "fuel=1e12"]);
-    // Each is half of the room of its principal, and runs for a minute.
+    // Each message has nearly half the buffer space of its principal, and its program runs for a minute.
     let data = "x".repeat(15 << 20);
     let program = json!({"program": "(loop [] (recur))", "data": data});
     let running: Vec<Connection> = (0..2).map(|_| server.begin(ANN, "lisp_eval", program.clone())).collect();

@@ -1,4 +1,4 @@
-//! The end of the server: each request that was taken in gets one reply, which says what was kept.
+//! Shutdown of the server: each accepted request gets one reply, which reports what was kept.
 #![cfg(all(feature = "cli", unix))]
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::http_client::{Server, evaluation, handle};
 use crate::mcp_client::{Client, is_alive, python, script, until};
 use serde_json::{Value, json};
 
-/// A folder with a store, the witness, and the file that it waits for.
+/// A folder with a store, the file of the downstream server `witness`, and the file that it waits for.
 struct Scene(tempfile::TempDir);
 
 impl Scene {
@@ -39,12 +39,12 @@ impl Scene {
         )
     }
 
-    /// A program that defines something and then waits for [`Scene::release`].
+    /// A program that makes a definition and then waits for [`Scene::release`].
     fn held(&self) -> String {
         format!("(def kept 1) (witness/hold {{:id 1 :until {:?}}})", self.file("go").display().to_string())
     }
 
-    /// Waits until that program waits.
+    /// Waits until `count` calls have reached the witness.
     fn until_held(&self, count: usize) {
         until(|| std::fs::read_to_string(self.file("witness")).unwrap_or_default().lines().count() > count);
     }
@@ -59,7 +59,7 @@ fn terminate(process: u32) {
     assert!(told.expect("kill runs").success());
 }
 
-/// The message of a program that the end of the server cancels after a grace of 300 ms.
+/// The error message of a program that the shutdown cancels after a grace period of 300 ms.
 fn cancelled(kept: &str) -> String {
     format!(
         "Cancelled: the evaluation was cancelled: the server is shutting down and lets programs run for at most 300 \
@@ -118,7 +118,7 @@ fn over_http_a_program_within_its_grace_ends_by_itself_and_nothing_more_is_taken
     let hold = r#"(witness/hold {:id 3 :until "/nowhere/at/all"})"#;
     withdrawn.begin_post(&other.head(), &evaluation(9, hold));
     scene.until_held(3);
-    // A message that has not come in as a whole is no request yet.
+    // A message that has not arrived completely is not a request yet.
     let mut slow = server.connect();
     slow.write(
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
@@ -135,7 +135,7 @@ fn over_http_a_program_within_its_grace_ends_by_itself_and_nothing_more_is_taken
         assert_eq!(response.message(), error);
     }
     assert_eq!(slow.receive().status, 503);
-    // A call can be withdrawn still.
+    // A call can still be cancelled during the shutdown.
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}});
     assert_eq!(other.post(&cancel).status, 202);
     scene.release();
@@ -168,7 +168,7 @@ fn a_second_signal_ends_the_grace() {
     assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
 }
 
-/// The reply to that request, whatever comes before.
+/// The reply to this request, skipping other messages.
 fn reply(client: &mut Client, id: i64) -> Value {
     loop {
         let message = client.receive();
@@ -223,7 +223,7 @@ fn over_pipes_a_program_within_its_grace_ends_by_itself() {
             "closes" => client.close(),
             _ => {
                 terminate(client.process.id());
-                // It takes in what comes until it has heard of the signal.
+                // The server accepts requests until it has handled the signal.
                 until(|| {
                     client.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "1"}}))["error"]
                         == json!({"code": -32099, "message": "the server is shutting down and accepts no further requests; nothing was done"})
@@ -238,7 +238,7 @@ fn over_pipes_a_program_within_its_grace_ends_by_itself() {
     }
 }
 
-/// Whoever has closed our input and then sends a signal does not want to wait.
+/// A signal after the end of input ends the grace period: the client does not want to wait.
 #[test]
 fn over_pipes_a_signal_behind_the_end_of_input_ends_the_grace() {
     if python().is_none() {
@@ -255,7 +255,7 @@ fn over_pipes_a_signal_behind_the_end_of_input_ends_the_grace() {
     assert!(client.wait().success());
 }
 
-/// A client that is gone reads no replies: its programs are not waited for.
+/// The server does not wait for the programs of a client that has disconnected, since no replies can be delivered.
 #[test]
 fn over_pipes_nothing_is_waited_for_that_nobody_reads() {
     if python().is_none() {

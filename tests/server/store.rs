@@ -1,4 +1,4 @@
-//! Sessions in a store: they outlive the process, are shared by several, and are never lost or mixed up.
+//! Sessions in a store: they outlive their process, can be shared by several processes, and are never lost or mixed up.
 #![cfg(feature = "cli")]
 
 use crate::databases::on_each_store;
@@ -6,12 +6,12 @@ use crate::mcp_client::{Answer, Client};
 use lispbox::store::{Key, Sqlite, open};
 use serde_json::{Value, json};
 
-/// A store in a file of that folder.
+/// The URL of a store in a file in `folder`.
 fn in_a_file(folder: &tempfile::TempDir) -> String {
     format!("sqlite:{}", folder.path().join("sessions.db").display())
 }
 
-/// A server over the store of that URL.
+/// Starts a server with the store at this URL.
 fn server(url: &str, more: &[&str]) -> Client {
     let arguments: Vec<&str> = ["--store", url].into_iter().chain(more.iter().copied()).collect();
     Client::start_stateless(&json!({"mcpServers": {}}), &arguments)
@@ -21,11 +21,11 @@ fn eval_in(client: &mut Client, handle: &str, program: &str) -> Answer {
     client.call("lisp_eval", json!({"program": program, "session": handle}))
 }
 
-/// The value of a program in a session, as text.
+/// Evaluates a program in a session and returns its value as text.
 fn value_in(client: &mut Client, handle: &str, program: &str) -> String {
     let answer = eval_in(client, handle, program);
     assert!(!answer.is_error, "{program}: {answer:?}");
-    // What was defined stands in another line.
+    // A further line lists the definitions.
     answer.text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -84,7 +84,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
             assert_eq!(value_in(&mut client, &handle, "(def n (inc n)) n"), (acknowledged + 1).to_string());
             acknowledged += 1;
         }
-        // One more is under way, or done and not heard of, when the process is killed.
+        // When the process is killed, one more evaluation is in progress, or has ended without its reply being read.
         let params = json!({"name": "lisp_eval", "arguments": {"program": "(def n (inc n))", "session": handle}});
         client.begin("tools/call", params);
         client.process.kill().expect("it runs");
@@ -160,7 +160,7 @@ fn a_connection_of_an_older_protocol_leaves_its_session_in_the_store() {
     assert_eq!(value_in(&mut other, &handle, "kept"), "5");
 }
 
-/// The code of the error of a program in a session.
+/// Evaluates a program in a session and returns the code and the text of its error.
 fn error_in(client: &mut Client, handle: &str) -> (Value, String) {
     let answer = eval_in(client, handle, "(+ 1 2)");
     assert!(answer.is_error, "{answer:?}");

@@ -1,5 +1,5 @@
-//! Sessions under load while their store breaks, while processes are killed, and behind a proxy: nothing that was
-//! acknowledged is missing, and nothing counts twice.
+//! Sessions under load during store failures, when processes are killed, and with several servers behind a proxy: no
+//! acknowledged update is lost, and none is applied twice.
 #![cfg(feature = "cli")]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,19 +10,19 @@ use crate::http_client::{Client, Server, handle};
 use crate::relay::Relay;
 use lispbox::store::{Key, open};
 
-/// How long the server may take to say that its store is away.
+/// Maximum time until the server reports that its store is unavailable.
 const IN_TIME: Duration = Duration::from_secs(7);
 
-/// What a program does that counts.
+/// A program that increments the counter of its session.
 const COUNT: &str = "(def n (inc n)) n";
 
-/// A session in which one client counts, and what it was told.
+/// A session with a counter that one client increments, and the replies so far.
 struct Counter {
     client: Client,
     session: String,
-    /// What the last good answer was.
+    /// The last acknowledged value.
     last: i64,
-    /// How often it was said since that an evaluation took place, but may not have been kept.
+    /// The number of increments since `last` that were evaluated but may not have been kept.
     uncertain: i64,
 }
 
@@ -31,7 +31,7 @@ impl Counter {
         Counter { client, session: handle(&client.eval("", "(def n 0)", None).0), last: 0, uncertain: 0 }
     }
 
-    /// Counts on, and says whether that was acknowledged; what comes back is what may come back.
+    /// Increments the counter and checks the reply. Returns whether the increment was acknowledged.
     fn count(&mut self) -> bool {
         let begun = Instant::now();
         let result = self.client.try_to_eval(COUNT, Some(&self.session)).expect("the server answers");
@@ -54,12 +54,12 @@ impl Counter {
     }
 }
 
-/// The number in the first line of a reply, behind which stands what was defined.
+/// The number in the first line of a reply; further lines list the definitions.
 fn number(text: &str) -> i64 {
     text.lines().next().and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("no number: {text}"))
 }
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after 60 s.
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
@@ -98,13 +98,13 @@ fn a_database_that_breaks_under_load_loses_nothing_acknowledged() {
                 })
             };
             let working: Vec<_> = done.iter().zip(&failed).map(load).collect();
-            // When the test fails, the load ends as well.
+            // Stops the load also if the test fails, so that the scope can end.
             let end = OnDrop(|| over.store(true, Ordering::SeqCst));
             more(&done, 5);
             database.kill();
             more(&failed, 1);
             let mut trouble = ready();
-            // An answer is kept for a quarter of a second.
+            // The result of a readiness check is cached for 250 ms.
             until("the store is in trouble", || {
                 trouble = ready();
                 trouble.status == 503
@@ -138,7 +138,8 @@ fn a_first_definition_that_was_written_unheard_is_not_taken_for_another_s() {
         let Some(database) = Database::start(kind) else { continue };
         let url = database.url();
         let server = Server::start(&["--store", &url], &[]);
-        // The store has heard of such writes before.
+        // An earlier write connects and loads the scripts or prepares the statements, so that the next one is executed
+        // once the database resumes.
         handle(&server.eval("", "(def n 7)", None).0);
         database.stop();
         let (text, is_error) = server.eval("", "(def n 0)", None);
@@ -155,7 +156,7 @@ fn a_first_definition_that_was_written_unheard_is_not_taken_for_another_s() {
     }
 }
 
-/// Does something when it is dropped.
+/// Calls a function when it is dropped.
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {
@@ -183,7 +184,7 @@ fn two_servers_behind_a_proxy_that_takes_turns_lose_no_update() {
                         if turn >= SESSIONS * EACH {
                             return;
                         }
-                        // Two clients want each session at a time.
+                        // Two consecutive turns use the same session, so clients contend for it.
                         let (text, is_error) = client.eval("", COUNT, Some(&sessions[turn / 2 % SESSIONS]));
                         assert!(!is_error, "{text}");
                     }
@@ -211,8 +212,8 @@ fn a_hundred_kills_under_load_lose_nothing_acknowledged_in_redis() {
     }
 }
 
-/// Kills servers while clients count, each time in new sessions: those of a server that was killed are leased for
-/// some seconds more.
+/// Kills servers while clients increment counters. Each round uses new sessions, since those of a killed server stay
+/// leased for some seconds.
 fn hundred_kills(url: &str) {
     const CLIENTS: usize = 3;
     let mut counted: Vec<(String, i64)> = Vec::new();

@@ -1,7 +1,7 @@
-//! Servers that nobody here wrote, all at once behind one lispbox, as each client's own file names them.
+//! Third-party servers, all at once downstream of one lispbox, configured in the file formats of several clients.
 //!
-//! server-everything over its three transports, server-filesystem, server-memory, FastMCP of three lines, and Python's
-//! own SDK. They are looked for below `$LISPBOX_PEERS`, as `server_peers.rs` does.
+//! server-everything over its three transports, server-filesystem, server-memory, FastMCP of three release lines, and
+//! the Python SDK. They are looked up below `$LISPBOX_PEERS`, as in `real_peers.rs`.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use crate::mcp_client::{Client, Listening, free_port, installed, listening, script};
 use serde_json::{Map, Value, json};
 
-/// How long all of them may take to start.
+/// Maximum time for all servers to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The peers, those that listen and what is needed to start the others.
+/// The third-party servers: those that already listen, and the commands of the others.
 struct Peers {
     folder: tempfile::TempDir,
-    /// Where server-everything and two lines of FastMCP listen, by the names that they have in configurations.
+    /// Names, transports and URLs of server-everything and of two release lines of FastMCP.
     addresses: Vec<(&'static str, &'static str, String)>,
-    /// How the others are started.
+    /// Names and configuration entries of the servers over standard streams.
     commands: Vec<(&'static str, Value)>,
-    /// The older lines of FastMCP, which take long to start.
+    /// The older release lines of FastMCP as commands, which start slowly.
     slow: Vec<(&'static str, Value)>,
     _listening: Vec<Listening>,
 }
@@ -67,7 +67,7 @@ impl Peers {
         Some(Peers { folder, addresses, commands, slow, _listening: running })
     }
 
-    /// Puts a configuration into a file of that name, and calls tools of each server that it names from one program.
+    /// Writes a configuration to a file with this name, and calls tools of each of its servers from one program.
     fn are_called(&self, file: &str, text: &str, servers: &[&str]) {
         let path = self.folder.path().join(file);
         std::fs::write(&path, text).expect("written");
@@ -89,7 +89,7 @@ impl Peers {
         let begun = Instant::now();
         let mut client = Client::start(&json!({"mcpServers": {}}), &["--config", &path.to_string_lossy()]);
         let expected = format!("[{}]", vec!["true"; servers.len()].join(" "));
-        // On a machine that is busy a server may not start in its 10 s; it is tried again then, as a person would.
+        // On a busy machine a server may not start within its timeout of 10 s: the program is retried, as a user would.
         let mut answer = client.eval(&program);
         while answer.record["error"] == "ServerUnavailable" && begun.elapsed() < PATIENCE {
             answer = client.eval(&program);
@@ -97,7 +97,7 @@ impl Peers {
         assert_eq!(answer.text.lines().next(), Some(expected.as_str()), "{file}: {answer:?}");
     }
 
-    /// Servers as a client has them, of those that are started and of those that listen.
+    /// The entries of a client's configuration, for the servers that are started and for those that listen.
     fn entries(
         &self,
         process: impl Fn(Value) -> Value,
@@ -110,7 +110,7 @@ impl Peers {
     }
 }
 
-/// An entry with more in it.
+/// Adds fields to an entry.
 fn with(mut entry: Value, more: Value) -> Value {
     let fields = entry.as_object_mut().expect("an object");
     fields.extend(more.as_object().expect("an object").clone());
@@ -125,7 +125,7 @@ fn names(servers: &Map<String, Value>) -> Vec<&str> {
 fn the_files_of_clients_name_them_as_they_stand() {
     let Some(peers) = Peers::start() else { return };
     let typed = |kind: &str, url: &str| Some(json!({"type": kind, "url": url}));
-    // Claude Desktop's file names programs only.
+    // The file of Claude Desktop has commands only.
     let desktop = peers.entries(|entry| entry, |_, _| None);
     let text = json!({"globalShortcut": "Ctrl+Space", "mcpServers": desktop}).to_string();
     peers.are_called("claude_desktop_config.json", &text, &names(&desktop));
@@ -144,13 +144,13 @@ fn the_files_of_clients_name_them_as_they_stand() {
 
     let kinds = |kind: &str, url: &str| Some(json!({"transport": kind, "url": url}));
     let mut ours = peers.entries(|entry| with(entry, json!({"transport": "stdio"})), kinds);
-    // Every line of FastMCP is started as well.
+    // Starts the older release lines of FastMCP as commands too.
     for (name, entry) in &peers.slow {
         ours.insert(format!("{name}-stdio"), with(entry.clone(), json!({"start_timeout_seconds": 60})));
     }
     let list: Vec<Value> = ours.iter().map(|(name, entry)| with(entry.clone(), json!({"name": name}))).collect();
     assert_eq!(list.len(), 11);
-    // What is JSON is YAML.
+    // JSON is valid YAML.
     let text = format!("execution:\n  timeout_seconds: 120\nservers: {}\n", json!(list));
     peers.are_called("servers.yaml", &text, &names(&ours));
     assert!(Path::new(&peers.folder.path().join("memory.jsonl")).exists());

@@ -1,4 +1,4 @@
-//! What our two tools cost every conversation: at most 220 tokens, whatever is behind them.
+//! The token count of the two tools in every conversation: at most 220, regardless of the downstream servers.
 #![cfg(feature = "cli")]
 
 use crate::mcp_client::{Client, hostile, python};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 fn tools(configuration: &Value) -> (usize, String) {
     let mut client = Client::start(configuration, &[]);
-    // The servers' tools are known when the list is asked for, if that were to make a difference.
+    // Starts the downstream servers, so that their tools are known when the list is requested.
     client.eval("(apropos \"echo\")");
     let answer = client.request("tools/list", json!({}));
     let text = answer["result"]["tools"].to_string();

@@ -1,4 +1,4 @@
-//! A session that cannot be kept is told on every reply until it can be, and what is lost then is told once.
+//! A session that cannot be kept is reported in every reply until it can be. Lost changes are reported once.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 use std::process::Command;
@@ -6,13 +6,13 @@ use std::process::Command;
 use crate::mcp_client::{Answer, Client, until};
 use serde_json::json;
 
-/// Limits under which a session of little memory is too large as text.
+/// Limits under which a session with little memory is too large in serialized form.
 const LIMITS: [&str; 5] = ["--isolate", "--limit", "memory=2MiB", "--limit", "session=128KiB"];
 
-/// Defines what has 5,000,000 bytes as text, and a small part of that in memory.
+/// Defines a value that has 5,000,000 bytes as text, and a small fraction of that in memory.
 const LARGE: &str = r#"(def large (vec (repeat 5000 (keyword (str/join (repeat 1000 "k"))))))"#;
 
-/// The message of a reply whose session is not kept, without the time and the size, where it says one.
+/// The message of a `SessionNotKept` reply, with its time, and its size if it has one, replaced by `…`.
 fn not_kept(answer: &Answer) -> String {
     assert!(answer.is_error && answer.record["error"] == "SessionNotKept", "{answer:?}");
     let message = answer.record["message"].as_str().expect("a message");
@@ -27,7 +27,7 @@ fn not_kept(answer: &Answer) -> String {
     format!("{said}it has … {before} changes since … are in memory{after}")
 }
 
-/// What is said of such a session, in which these names were defined.
+/// The expected message, normalized as by [`not_kept`], for a session in which these names were defined.
 fn message(names: &str, came_to: &str) -> String {
     format!(
         "the session could not be kept: it has … bytes as text; at most 3145728 are allowed; {names}all changes since \
@@ -37,7 +37,7 @@ fn message(names: &str, came_to: &str) -> String {
     )
 }
 
-/// The processes of workers of that server.
+/// The ids of the worker processes of this server.
 fn workers(client: &Client) -> Vec<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", client.process.id())).expect("it runs");
     tasks
@@ -48,12 +48,12 @@ fn workers(client: &Client) -> Vec<i32> {
 
 fn kill_workers(client: &Client) {
     for worker in workers(client) {
-        // SAFETY: a plain system call on integers; the processes are children of our child.
+        // SAFETY: a system call on integers; the processes are children of our child process.
         unsafe { libc::kill(worker, libc::SIGKILL) };
     }
 }
 
-/// Lets files of that server grow again.
+/// Lifts the file size limit of this server.
 fn lift_the_limit(client: &Client) {
     let process = client.process.id().to_string();
     let raised = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
@@ -117,7 +117,7 @@ fn what_only_a_worker_had_is_told_once_when_it_is_lost() {
     }
 }
 
-/// A worker that is lost while a program runs takes with it what was not kept before.
+/// If a worker is lost while a program runs, changes that were not kept before are lost.
 #[test]
 fn what_only_a_worker_had_is_told_when_it_is_lost_at_work() {
     let mut client = Client::start(&json!({"mcpServers": {}}), &LIMITS);
@@ -146,7 +146,7 @@ fn what_only_a_worker_had_is_told_when_it_is_lost_at_work() {
     assert_eq!(client.fails("large").0, "UnboundVariable");
 }
 
-/// A store that takes nothing more, as on a full disk: files may not grow beyond 64 KiB.
+/// A store that accepts no further writes, as on a full disk: files are limited to 128 KiB (256 blocks of 512 bytes).
 #[test]
 fn a_store_that_takes_nothing_is_told_on_every_reply_until_it_does() {
     for isolated in [&[][..], &["--isolate"]] {
@@ -176,7 +176,7 @@ fn a_store_that_takes_nothing_is_told_on_every_reply_until_it_does() {
     }
 }
 
-/// What could not be kept is not overwritten in silence by what another process made of the session.
+/// If another process has changed the session, the loss of changes that could not be kept is reported.
 #[test]
 fn what_was_not_kept_and_is_overtaken_is_told_once() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Work outside of the evaluator whose size a downstream server decides: it holds up neither its caller nor others.
+//! Work outside of the evaluator whose size a downstream server determines: it blocks neither its caller nor other
+//! evaluations.
 #![cfg(all(feature = "cli", unix))]
 
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::http_client::Server;
 use serde_json::{Value, json};
 
-/// A server over HTTP with a downstream server `s` that has these tools.
+/// A server over HTTP with a downstream server `s` whose tools the test defines.
 struct Scene {
     server: Server,
     folder: tempfile::TempDir,
@@ -35,7 +36,7 @@ impl Scene {
         self.server.eval("", program, None)
     }
 
-    /// Has it answer its health check, and end soon after it is asked to.
+    /// Checks that the server answers its health check, and ends within 10 s of SIGTERM.
     fn lives_and_ends(mut self) {
         let begun = Instant::now();
         assert_eq!(self.server.request("GET", "/healthz", "", b"").status, 200);
@@ -50,7 +51,7 @@ impl Scene {
     }
 }
 
-/// Forty definitions, each of which is made of references to the one before.
+/// A schema with forty definitions, each of which except the first refers to the previous one through `link`.
 fn bomb(link: impl Fn(Value) -> Value) -> Value {
     let mut schema = json!({"type": "object", "$ref": "#/$defs/a39", "$defs": {"a0": {"type": "object"}}});
     for at in 1..40 {
@@ -85,10 +86,10 @@ fn schema_bombs_neither_hang_the_call_nor_the_server() {
         assert!(text.contains(&format!("the arguments were not checked: the schema of `s/{tool}`")), "{text}");
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
-    // What a model reads of them.
+    // The documentation of the tools, as a model reads it.
     let (text, failed) = scene.eval("(dir 's) (doc s/all) (doc s/loop) (apropos \"works\")");
     assert!(!failed, "{text}");
-    // Many at once, whose callers go away.
+    // Many concurrent calls, whose callers disconnect.
     let calls: Vec<_> = (0..8)
         .map(|_| scene.server.begin("", "lisp_eval", json!({"program": "(pmap (fn [n] (s/all {:n n})) (range 50))"})))
         .collect();
@@ -130,7 +131,7 @@ fn patterns_count_with_their_repetitions_and_those_that_look_around_are_left_out
     let (text, failed) = scene.eval("(s/slow {:n 1 :x (apply str (repeat 100000 \"a\"))})");
     assert!(failed && text.contains("`policy.defaults` is unchecked: ask"), "{text}");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    // The rest of the schema is checked.
+    // The rest of the schema is still checked.
     let (text, failed) = scene.eval("(s/ahead {:n \"not a number\"})");
     assert!(failed && text.contains("argument `n` of `s/ahead`: expected integer, got the string"), "{text}");
     let (text, failed) = scene.eval("(s/ahead {:n 1 :x \"no match\"})");
@@ -141,7 +142,7 @@ fn patterns_count_with_their_repetitions_and_those_that_look_around_are_left_out
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
 const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
 
-/// A tokens file of ann and bob.
+/// Writes a tokens file of `ann` and `bob`, and returns its path.
 fn tokens(folder: &Path) -> String {
     crate::http_client::tokens_file(folder, &json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"}))
         .to_string_lossy()
@@ -226,7 +227,7 @@ fn names_and_texts_of_megabytes_are_no_trouble() {
     scene.lives_and_ends();
 }
 
-/// The lists of tools in a cache.
+/// The files of cached tool lists in a cache folder.
 fn lists(cache: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(cache.join("tools")).expect("lists are kept");
     entries.map(|entry| entry.expect("an entry").path()).collect()

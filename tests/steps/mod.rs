@@ -1,4 +1,4 @@
-//! A tool that a test watches: each call is taken down when it comes, and is answered when the test lets it.
+//! A tool under the control of a test: records each call on arrival, and answers it when the test allows.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-/// The tool, with the configuration by which programs call it as `(step/taken {:text "…"})`.
+/// The tool, with the configuration through which programs call it as `(step/taken {:text "…"})`.
 pub struct Steps {
     address: SocketAddr,
     state: Arc<State>,
@@ -43,7 +43,7 @@ impl Steps {
         Steps { address, state, folder: tempfile::tempdir().expect("a folder") }
     }
 
-    /// The file of the configuration.
+    /// Writes the configuration file and returns its path.
     pub fn configuration(&self) -> PathBuf {
         let file = self.folder.path().join("servers.json");
         let tool = json!({
@@ -54,23 +54,23 @@ impl Steps {
         file
     }
 
-    /// The texts of the calls that have come so far.
+    /// Returns the texts of the calls received so far.
     pub fn calls(&self) -> Vec<String> {
         self.state.taken.lock().expect("nobody panics").calls.clone()
     }
 
-    /// Lets calls that come wait for their answers.
+    /// Holds back the answers to calls from now on.
     pub fn hold(&self) {
         self.state.taken.lock().expect("nobody panics").is_held = true;
     }
 
-    /// Answers them.
+    /// Answers all calls, including those that are held back.
     pub fn let_go(&self) {
         self.state.taken.lock().expect("nobody panics").is_held = false;
         self.state.changed.notify_all();
     }
 
-    /// Waits until a call with that text has come.
+    /// Waits until a call with that text has been received.
     pub fn wait_for(&self, text: &str) {
         let begun = Instant::now();
         let mut taken = self.state.taken.lock().expect("nobody panics");
@@ -81,7 +81,7 @@ impl Steps {
     }
 }
 
-/// Takes down a request and answers it.
+/// Records a request and answers it.
 fn answer(mut stream: TcpStream, state: &State) {
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
     let (mut first, mut line) = (String::new(), String::new());
@@ -99,7 +99,7 @@ fn answer(mut stream: TcpStream, state: &State) {
         taken = state.changed.wait(taken).expect("nobody panics");
     }
     drop(taken);
-    // Whoever asked may be gone.
+    // The client may have disconnected.
     let _ = stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 }

@@ -1,4 +1,4 @@
-//! What every store of sessions does.
+//! The contract of a session store, checked against every kind of store.
 #![cfg(feature = "store")]
 
 use std::sync::Arc;
@@ -16,7 +16,8 @@ fn names(of: &[&str]) -> Vec<String> {
     of.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Makes a session, or writes one that is known in that version under a lease of its own.
+/// Creates the session if `known` is 0. Otherwise writes it as the successor of version `known`, under a lease that is
+/// taken and released for this write.
 fn put(store: &dyn Store, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
     if known == 0 {
         return store.create(session, text, names).map(|()| 1);
@@ -34,7 +35,7 @@ fn handles_differ() {
     assert_ne!(one, other);
 }
 
-/// Runs a check on a new store of each kind, of which it may open several.
+/// Runs a check against a new database of each kind. The check may open several stores on it.
 fn on_each_store(check: impl Fn(&dyn Fn() -> Arc<dyn Store>)) {
     crate::databases::on_each_store(|url| check(&|| open(url).expect("it opens")));
 }
@@ -110,7 +111,7 @@ fn a_write_proves_its_lease() {
         let session = key("ann", "one");
         stalled.create(&session, "first", &[]).expect("made");
         let old = stalled.lease(&session, "a").expect("it is free");
-        // The version is what both have read: only the token tells them apart.
+        // Both holders know the same version: only the fencing token tells their leases apart.
         stalled.release(&session, &old).expect("given back, as if it had run out");
         let new = other.lease(&session, "b").expect("it is free");
         for text in ["stalled", &rows(10_000)] {
@@ -122,7 +123,8 @@ fn a_write_proves_its_lease() {
         assert_eq!(stalled.write(&session, &old, 2, "stalled", &[]), Err(Problem::Lost));
         assert_eq!(other.write(&session, &new, 1, "again", &[]), Err(Problem::Changed));
         assert_eq!(other.read(&session, 0).expect("there").expect("new").text, "rightful");
-        // Closed and made again, it begins with a token that was there before, though no holder was.
+        // A session that is removed and created again reuses earlier fencing tokens, but no holder name: the old lease
+        // stays invalid.
         assert_eq!(other.remove(&session, Some(&new)), Ok(()));
         assert_eq!(other.write(&session, &new, 2, "late", &[]), Err(Problem::Unknown));
         other.create(&session, "anew", &[]).expect("made");
@@ -177,7 +179,7 @@ fn sessions_that_were_made_long_ago_expire_though_they_are_used() {
         let mut expired = 0;
         while expired < 2 {
             assert!(begun.elapsed() < Duration::from_secs(5), "{expired} have expired");
-            // One that is in use does not, and the others do though they have just been used.
+            // A leased session does not expire. The others do, although they have just been written.
             for session in [&sessions[0], &sessions[2]] {
                 let _ = put(&*store, session, 1, "text", &[]);
             }
@@ -244,7 +246,7 @@ fn any_text_comes_back_as_it_was() {
     });
 }
 
-/// A text of so many rows, some 40 bytes each.
+/// A text of `count` rows of about 30 bytes each.
 fn rows(count: u32) -> String {
     (0..count).map(|row| format!("(object {row} \"{}\u{E9}\")\n", row.wrapping_mul(2_654_435_761))).collect()
 }
@@ -293,7 +295,7 @@ fn a_small_change_of_a_large_session_is_a_small_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("sessions.db");
     let store = open(&format!("sqlite:{}", path.display())).expect("it opens");
-    // The log is as long as what was written since it was last put into the file.
+    // The length of the write-ahead log: the bytes written since the last checkpoint.
     let log = || std::fs::metadata(folder.path().join("sessions.db-wal")).expect("there is a log").len();
     let emptied = || {
         let connection = rusqlite::Connection::open(&path).expect("it opens");
@@ -330,7 +332,7 @@ fn nothing_is_left_of_a_large_session_that_has_gone() {
     for kind in Kind::ALL {
         let Some(database) = Database::start(kind) else { continue };
         come_and_go(&*open(&database.url()).expect("it opens"));
-        // Either fails where something is left.
+        // Either command fails if pieces of the session remain.
         database.tell(match kind {
             Kind::Redis => "EVAL assert(redis.call('HLEN','lispbox:session:expired')==2) 0",
             Kind::Postgres => "SELECT 1 / (count(*) = 0)::int FROM lispbox_piece",
@@ -404,7 +406,7 @@ fn one_of_many_who_write_at_once_succeeds() {
         assert_eq!(made.iter().filter(|one| **one == Ok(1)).count(), 1, "{made:?}");
         assert_eq!(made.iter().filter(|one| **one == Err(Problem::Changed)).count(), 7, "{made:?}");
         for known in 1..20 {
-            // All have the lease, as one thread of a process may have it while another still does.
+            // All writers use one lease, as threads of one process may.
             let lease = open().lease(&session, &format!("holder {known}")).expect("it is free");
             let written = at_once(&|store| store.write(&session, &lease, known, "text", &[]));
             assert_eq!(written.iter().filter(|one| **one == Ok(known + 1)).count(), 1, "{written:?}");

@@ -1,4 +1,4 @@
-//! `lispbox sessions` as an operator uses it.
+//! The `lispbox sessions` commands, run as an operator runs them.
 #![cfg(feature = "cli")]
 
 use std::process::{Command, Output};
@@ -103,7 +103,7 @@ fn an_encrypted_store_has_to_be_one_that_the_system_trusts() {
         let [own, stranger] = database.certificates();
         let begun = Instant::now();
         while let (false, errors) = list(&own) {
-            // It may be starting up.
+            // The database may still be starting.
             assert!(begun.elapsed() < Duration::from_secs(30), "{errors}");
         }
         let (is_taken, errors) = list(&stranger);

@@ -1,4 +1,5 @@
-//! Stores in trouble: rows that somebody else has locked, memory that is out, files that are gone or have lost a part.
+//! Faults of stores: rows that another client has locked, exhausted memory, and database files that are missing,
+//! replaced, truncated or damaged.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -18,7 +19,7 @@ fn lease(store: &dyn Store, session: &Key) -> Result<Lease, Problem> {
     store.lease(session, &lispbox::store::handle().expect("random"))
 }
 
-/// Writes a session under a lease of its own.
+/// Writes a session under a lease that is taken and released for this write.
 fn put(store: &dyn Store, session: &Key, known: u64, text: &str) -> Result<u64, Problem> {
     let lease = lease(store, session)?;
     let written = store.write(session, &lease, known, text, &[]);
@@ -26,7 +27,7 @@ fn put(store: &dyn Store, session: &Key, known: u64, text: &str) -> Result<u64, 
     written
 }
 
-/// A text of so many rows, some 40 bytes each.
+/// A text of `count` rows of about 30 bytes each.
 fn rows(count: u32) -> String {
     (0..count).map(|row| format!("(object {row} \"{}\u{E9}\")\n", row.wrapping_mul(2_654_435_761))).collect()
 }
@@ -44,7 +45,7 @@ fn printed(url: &str, arguments: &[&str]) -> String {
 
 const TEXT: &str = "(lispbox-session 1)\n(define x 5)\n(history nil nil nil nil)\n";
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after 30 s.
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
@@ -97,7 +98,8 @@ fn rows_that_are_locked_concern_their_own_sessions_alone() {
             assert_eq!(reason, "another client of the database has locked the session");
             assert_eq!(leased, Err(Problem::Leased), "nobody waits for the row");
         }
-        // Behind the lock all is as it was, and leases that ran out meanwhile and nobody took are good.
+        // Once the rows are unlocked, the sessions are unchanged, and a lease that expired meanwhile is still valid if
+        // no other holder has taken it.
         for (session, lease) in &blocked {
             assert_eq!(store.renew(session, lease), Ok(()));
             assert_eq!(store.write(session, lease, 1, "in time", &[]), Ok(2));
@@ -206,7 +208,7 @@ fn what_redis_refuses_is_said_without_the_names_of_scripts() {
     assert!(longest < Some(16) && problem.contains("wrong kind of value"), "{problem}");
 }
 
-/// A store in a file of that folder with two sessions.
+/// A store in a file in `folder`, with a small and a large session.
 fn in_a_file(folder: &Path) -> Arc<dyn Store> {
     let store = open(&format!("sqlite:{}", folder.join("sessions.db").display())).expect("it opens");
     store.create(&key("small"), TEXT, &[]).expect("made");
@@ -214,7 +216,7 @@ fn in_a_file(folder: &Path) -> Arc<dyn Store> {
     store
 }
 
-/// That a store says of everything that its file is damaged, and how.
+/// Checks that all operations of the store fail with a report of a damaged file that contains `what`.
 fn is_damaged(store: &dyn Store, what: &str) {
     let says = |result: Result<(), Problem>| match result {
         Err(Problem::Unusable(reason)) => {
@@ -289,7 +291,7 @@ fn a_session_that_lost_a_piece_is_damaged_and_kept_until_it_is_written_again() {
         assert_eq!(store.read(&key("large"), 0), Err(Problem::Damaged(says.to_owned())), "{harm}");
     }
     assert_eq!(store.list().expect("a list").len(), 2, "it is still there");
-    // Whoever has the whole of it writes what is not there.
+    // A writer that has the whole text writes the missing piece again.
     assert_eq!(put(&*store, &key("large"), 1, &rows(10_000)), Ok(2));
     assert_eq!(store.read(&key("large"), 0).expect("there").expect("new").text, rows(10_000));
 }
@@ -300,7 +302,7 @@ fn a_lease_that_no_clock_can_have_given_is_void() {
     let store = in_a_file(folder.path());
     let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
     let held = lease(&*store, &key("small")).expect("it is free");
-    // It counts in the time since the start of the machine, which nobody sets.
+    // The expiry of a lease is measured in time since boot, a clock that cannot be set.
     let until: i64 = connection
         .query_row("SELECT lease_until FROM session WHERE handle = 'small'", [], |row| row.get(0))
         .expect("it is there");

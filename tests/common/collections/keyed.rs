@@ -1,10 +1,10 @@
-//! Maps and sets, sorted and not, against a plain vector of entries.
+//! Maps and sets, sorted and unsorted, modelled by a vector of entries.
 
 use super::keys::{Key, Order};
 use super::{Choices, LONGEST, Steps, printed_seq};
 use std::cmp::Ordering;
 
-/// A map, or a set: then values mean nothing.
+/// The model of a map or of a set. The values of a set are ignored.
 #[derive(Clone)]
 struct Keyed {
     is_set: bool,
@@ -49,18 +49,18 @@ impl Keyed {
         }
     }
 
-    /// The entry as it prints: a member, or a pair.
+    /// Returns the entry as it is printed: a member, or a pair.
     fn printed(&self, (key, value): &(Key, i64)) -> String {
         if self.is_set { key.to_string() } else { format!("[{key} {value}]") }
     }
 
-    /// How an entry is written in a program.
+    /// Returns the entry as program text.
     fn written(&self, (key, value): &(Key, i64)) -> String {
         let key = key.written();
         if self.is_set { key } else { format!("[{key} {value}]") }
     }
 
-    /// An expression for a collection of these entries that is not sorted, written one behind the other.
+    /// Returns an expression for an unsorted collection of these entries, inserted in this order.
     fn literal(&self, entries: &[(Key, i64)]) -> String {
         let entries: Vec<String> = entries.iter().map(|entry| self.written(entry)).collect();
         format!("(into {} [{}])", if self.is_set { "#{}" } else { "{}" }, entries.join(" "))
@@ -81,7 +81,7 @@ pub(super) fn steps(choices: &mut impl Choices, steps: &mut Steps) {
         (Some(order), true) => format!("(sorted-set-by {})", order.comparator()),
         (Some(order), false) => format!("(sorted-map-by {})", order.comparator()),
     };
-    // Some are so many that they outgrow a block.
+    // Some collections have enough entries to need several blocks.
     let most = if choices.pick(4) == 0 { 60 } else { 6 };
     let first = entries(choices, order, most);
     let written: Vec<String> = first.iter().map(|entry| model.written(entry)).collect();
@@ -123,7 +123,7 @@ fn show(choices: &mut impl Choices, model: &Keyed, order: Option<Order>, steps: 
     steps.show(format!("(let [p {plain}] [(= {last} p) (= p {last}) (= (hash {last}) (hash p))])"), "[true true true]");
 }
 
-/// What is done to maps and sets alike.
+/// Applies an operation that maps and sets have in common.
 fn common(choices: &mut impl Choices, model: &mut Keyed, order: Option<Order>, last: &str) -> String {
     let more = entries(choices, order, 4);
     let written: Vec<String> = more.iter().map(|entry| model.written(entry)).collect();
@@ -226,7 +226,7 @@ fn of_sets(choices: &mut impl Choices, model: &mut Keyed, order: Option<Order>, 
             format!("(disj {last} {})", keys.join(" "))
         }
         1 => {
-            // What is sorted takes part as in Clojure: the larger set takes in the other one.
+            // Matches Clojure for sorted sets: the larger set receives the items of the smaller one.
             if model.order.is_some() && other.entries.len() > model.entries.len() {
                 std::mem::swap(model, &mut other);
             }

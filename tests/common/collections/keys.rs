@@ -1,4 +1,4 @@
-//! Keys that are hard to tell apart: numbers of several kinds, texts in several cases, names of several kinds.
+//! Keys that are easily confused: numbers of several types, strings in several cases, names of several types.
 
 use super::Choices;
 use std::cmp::Ordering;
@@ -25,16 +25,16 @@ pub enum Key {
 
 const TEXTS: &[&str] = &["a", "A", "b", "B", "ab", "AB", "aB", "c"];
 
-/// An order of keys.
+/// An ordering of keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
-    /// `compare`, of numbers
+    /// `compare`, for numbers.
     Natural,
-    /// `>`, of numbers
+    /// `>`, for numbers.
     Greater,
-    /// By the rest that a division by 3 leaves, of numbers
+    /// By the remainder modulo 3, for numbers.
     Rest,
-    /// Without regard to case, of texts
+    /// Case-insensitive, for strings.
     Folded,
 }
 
@@ -43,7 +43,7 @@ impl Order {
         choices.one_of(&[Order::Natural, Order::Greater, Order::Rest, Order::Folded])
     }
 
-    /// How the order is written.
+    /// Returns the comparator as program text.
     pub fn comparator(self) -> &'static str {
         match self {
             Order::Natural => "compare",
@@ -64,7 +64,7 @@ impl Order {
 }
 
 impl Key {
-    /// Some key, or one that an order can compare.
+    /// Returns any key, or one that the ordering can compare.
     pub fn any(choices: &mut impl Choices, order: Option<Order>) -> Key {
         match order {
             Some(Order::Folded) => Key::Text(choices.one_of(TEXTS)),
@@ -92,7 +92,7 @@ impl Key {
         }
     }
 
-    /// True if `=` takes the two for the same.
+    /// Returns true if `=` considers the keys equal.
     pub fn equals(&self, other: &Key) -> bool {
         use Key::*;
         match (self, other) {
@@ -120,7 +120,7 @@ impl Key {
         }
     }
 
-    /// How the key is written in a program.
+    /// Returns the key as program text.
     pub fn written(&self) -> String {
         match self {
             Key::List(_) => format!("'{self}"),

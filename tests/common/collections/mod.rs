@@ -1,6 +1,6 @@
-//! Random programs over collections, each with the answer that a plain model of the collections gives.
+//! Random programs over collections, each with the answer of a simple model of the collections.
 //!
-//! The fuzz target `collections` and the test `tests/language/collections.rs` share this module.
+//! Shared by the fuzz target `collections` and the test `tests/language/collections.rs`.
 
 mod keyed;
 mod keys;
@@ -11,22 +11,22 @@ use std::fmt::Display;
 
 /// A source of choices.
 pub trait Choices {
-    /// A number below `count`, which is at least 1; 0 when nothing is left to choose from.
+    /// Returns a number below `count`, which is at least 1; 0 when the source is exhausted.
     fn pick(&mut self, count: usize) -> usize;
 
-    /// One of these.
+    /// Returns one of these items.
     fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.pick(all.len())]
     }
 }
 
-/// A program and the text that its value prints as.
+/// A program and the printed form of its value.
 pub struct Case {
     pub program: String,
     pub expected: String,
 }
 
-/// A program that makes one collection from another, step by step, and shows what each looks like.
+/// Generates a program that derives one collection from another, step by step, and shows each of them.
 pub fn case(choices: &mut impl Choices) -> Case {
     let mut steps = Steps::default();
     match choices.pick(4) {
@@ -37,10 +37,10 @@ pub fn case(choices: &mut impl Choices) -> Case {
     steps.finish()
 }
 
-/// The most steps of one program.
+/// Maximum number of steps of a program.
 const LONGEST: usize = 8;
 
-/// A program in the making: bindings `c0`, `c1` and so on, and what is shown of them.
+/// A program under construction: the bindings `c0`, `c1` and so on, and the expressions that show them.
 #[derive(Default)]
 struct Steps {
     bindings: Vec<String>,
@@ -49,7 +49,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// The name of the last collection.
+    /// Returns the name of the last collection.
     fn last(&self) -> String {
         format!("c{}", self.bindings.len() - 1)
     }
@@ -59,7 +59,7 @@ impl Steps {
         self.bindings.push(expression.to_string());
     }
 
-    /// Adds something to show, and how it prints.
+    /// Adds an expression to show, and its expected printed form.
     fn show(&mut self, expression: impl Display, expected: impl Display) {
         self.shown.push(expression.to_string());
         self.expected.push(expected.to_string());
@@ -75,7 +75,7 @@ impl Steps {
     }
 }
 
-/// Items as a sequence prints, which is nil if there are none.
+/// Formats items as a printed sequence; `nil` if there are none.
 fn printed_seq(items: impl IntoIterator<Item = impl Display>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if items.is_empty() { "nil".to_string() } else { format!("({})", items.join(" ")) }

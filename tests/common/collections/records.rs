@@ -1,4 +1,4 @@
-//! Records from JSON, whose keys are found in other spellings.
+//! Records from JSON, whose keys can be looked up in other spellings.
 
 use super::{Choices, LONGEST, Steps, printed_seq};
 use std::fmt::{Display, Formatter, Result};
@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter, Result};
 const NAMES: &[&str] =
     &["a_b", "a-b", "aB", "AB", "ab", "A_B", "imageURL", "image_url", "x", "first name", "FirstName"];
 
-/// How many further keys there are, so that a record is small, just so, or large.
+/// Numbers of additional keys, for records that are small, at the threshold, or large.
 const FURTHER: &[usize] = &[0, 0, 29, 31, 33, 60];
 
 /// A keyword or a string.
@@ -17,7 +17,7 @@ struct Key {
 }
 
 impl Key {
-    /// The key that a name in JSON becomes.
+    /// Converts a name in JSON to a key.
     fn of_json(name: &str) -> Key {
         Key { is_keyword: !name.contains(' '), text: name.to_string() }
     }
@@ -27,7 +27,7 @@ impl Key {
         Key { is_keyword: choices.pick(2) == 0 && !text.contains(' '), text: text.to_string() }
     }
 
-    /// The name without regard to how its words are joined: `aB` and `A_B` are `a-b`, `AB` is `ab`.
+    /// Normalizes how the words of the name are joined: `aB` and `A_B` become `a-b`, `AB` becomes `ab`.
     fn name(&self) -> String {
         let letters: Vec<char> = self.text.chars().collect();
         let mut name = String::new();
@@ -63,7 +63,7 @@ impl Record {
         self.0.iter().position(|(known, _)| known == key)
     }
 
-    /// The key itself, the same text of the other kind, or the only other spelling.
+    /// Finds the key itself, the same text of the other type, or else the only key with another spelling.
     fn place(&self, key: &Key) -> Option<usize> {
         let other = Key { is_keyword: !key.is_keyword, text: key.text.clone() };
         self.exact(key).or_else(|| self.exact(&other)).or_else(|| {
@@ -134,7 +134,7 @@ pub(super) fn steps(choices: &mut impl Choices, steps: &mut Steps) {
                 format!("(merge-with + {last} {{{key} 5}})")
             }
             5 => {
-                // Enough keys to make a small record a large one.
+                // Adds enough keys to turn a small record into a large one.
                 (0..40).for_each(|number| model.put(&Key::of_json(&format!("n{number}")), number));
                 format!("(reduce (fn [r n] (assoc r (keyword (str \"n\" n)) n)) {last} (range 40))")
             }
@@ -172,7 +172,7 @@ fn show(choices: &mut impl Choices, model: &Record, steps: &mut Steps) {
             ),
         );
     }
-    // Equality takes keys as they are spelled, whichever side the record is on.
+    // Equality compares exact spellings, whichever operand is the record.
     let (old, new) = (Key::any(choices), Key::any(choices));
     let differs = model.exact(&old).is_some() && old != new;
     steps.show(

@@ -1,4 +1,4 @@
-//! Sequences of every make, cut at and beyond their ends.
+//! Sequences of every type, sliced at and beyond their ends.
 
 use super::{Choices, LONGEST, Steps};
 
@@ -12,7 +12,7 @@ fn joined(items: &[i64]) -> String {
     items.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// An expression for a sequence, and the sequence.
+/// Returns an expression for a sequence, and its model.
 fn made(choices: &mut impl Choices) -> (String, Sequence) {
     let length = choices.pick(6);
     let items: Vec<i64> = (0..length as i64).collect();

@@ -1,5 +1,5 @@
-//! What comes in, from clients and from the servers behind: whatever it is and however much, each request
-//! has one reply or the connection closes, nothing queues up without end, and memory stays bounded.
+//! Robustness against arbitrary input from clients and downstream servers: each request has exactly one reply or the
+//! connection closes, no queue grows without bound, and memory stays bounded.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 
 mod server;
@@ -12,16 +12,16 @@ use server::{Server, Streams, calling, outcome};
 
 const BOTH: [bool; 2] = [false, true];
 const TIGHT: &str = "(loop [n 0] (if (< n 100000) (recur (inc n)) n))";
-/// Runs for a minute unless it is stopped.
+/// A program that runs until it is cancelled or reaches a limit.
 const ENDLESS: &str = "(loop [] (recur))";
 
-/// What becomes of one line.
+/// The expected response to one line of input.
 enum Fate {
-    /// A result of the tool: its text, or the code of what is wrong.
+    /// A result of the tool: its text, or its error code.
     Tool(&'static str),
-    /// An error of the protocol, with that code.
+    /// A protocol error with this code.
     Error(i64),
-    /// An error that names no request.
+    /// A protocol error with this code and without a request id.
     Nameless(i64),
     Nothing,
 }
@@ -30,7 +30,7 @@ use Fate::{Error, Nameless, Nothing, Tool};
 const ODD: i64 = -32099;
 const INVALID: i64 = -32600;
 
-/// Lines, in which `@` stands for what each request of 2026-07-28 carries.
+/// Lines of input and their expected responses. `@` is the placeholder for the `_meta` field of 2026-07-28 requests.
 fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
     let call =
         |params: &str, fate| (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#), fate);
@@ -44,7 +44,7 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         arguments(&format!(r#"{{"program":"1","data":{}{}}}"#, "[".repeat(depth), "]".repeat(depth)), fate)
     };
     let mut lines = vec![
-        // Every wrong type at every place of a call.
+        // Values of the wrong type in every position of a call.
         call(r#"{@"name":5,"arguments":{}}"#, Tool("InvalidArguments")),
         call(r#"{@"name":null,"arguments":{}}"#, Tool("InvalidArguments")),
         call(r#"{@"name":["lisp_eval"],"arguments":{}}"#, Tool("InvalidArguments")),
@@ -76,7 +76,7 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         call("[1]", Error(ODD)),
         call("3", Error(ODD)),
         call("null", if stateless { Error(-32602) } else { Tool("InvalidArguments") }),
-        // Unknown fields beside the known ones; unknown methods; what is no request.
+        // Unknown fields next to the known ones, unknown methods, and JSON that is no request.
         call(r#"{@"name":"lisp_eval","arguments":{"program":"1"},"extra":{"a":[]}}"#, Tool("1")),
         text(r#"{"jsonrpc":"2.0","extra":1,"id":1,"method":"tools/list","params":{@"more":1}}"#, Tool("")),
         text(r#"{"jsonrpc":"2.0","id":1,"method":"no/such","params":{@"a":1}}"#, Error(-32601)),
@@ -92,7 +92,7 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         text(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never"}}"#, Nothing),
         text("[]", Nameless(INVALID)),
         (format!("[{},{}]", identity("1", Nothing).0, identity("2", Nothing).0), Nameless(INVALID)),
-        // Identities.
+        // Request ids.
         identity(r#""1""#, Tool("1")),
         identity(r#""""#, Tool("1")),
         identity("0", Tool("1")),
@@ -109,7 +109,7 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         identity(&format!("\"{}\"", "i".repeat(256)), Tool("1")),
         identity(&format!("\"{}\"", "i".repeat(257)), Nameless(INVALID)),
         identity(&format!("\"{}\"", "i".repeat(1 << 20)), Nameless(INVALID)),
-        // JSON that is cut, goes on, or is none.
+        // JSON that is truncated, has trailing characters, or is invalid.
         text(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"li"#, Error(ODD)),
         text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}}"#, Error(ODD)),
         text(r#"{"jsonrpc":"2.0","id":1,"method":"ping",}"#, Error(ODD)),
@@ -123,7 +123,7 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         text("null", Nothing),
         text("17", Nothing),
         text("\u{0}\u{0}\u{0}", Nothing),
-        // Texts that are none.
+        // Surrogates, control characters and a byte order mark.
         arguments(r#"{"program":"\ud800"}"#, Error(ODD)),
         arguments(r#"{"program":"\ud83d\ude00"}"#, Tool("UnboundVariable")),
         arguments("{\"program\":\"1\u{0}\"}", Error(ODD)),
@@ -166,7 +166,7 @@ fn each_line_has_its_fate() {
                 let reply = server.reply().expect("the server goes on");
                 assert_eq!(outcome(&reply), expected, "{shown}: {reply}");
             }
-            // Nothing else comes before the reply to the next request.
+            // No further message precedes the reply to the next request.
             let after = json!(format!("after {number}"));
             server.write(&server.line(&after, "tools/list", json!({})));
             assert_eq!(server.reply().expect("the server goes on")["id"], after, "{shown}");
@@ -209,7 +209,7 @@ fn large_frames_are_dropped_and_answered() {
             let reply = server.reply().expect("an answer");
             assert_eq!((&reply["id"], &reply["error"]["data"]["bytes"]), (&json!(1), &json!(line.len() + 1)));
         }
-        // A quarter of a million values in a few bytes are decoded; a million are not.
+        // A quarter of a million values of two bytes each are decoded; two million are not.
         let zeros = |count: usize| format!("{{\"program\":\"(count data)\",\"data\":[{}0]}}", "0,".repeat(count));
         for (count, expected) in [(250_000, "250001".to_owned()), (2_000_000, format!("error {ODD}"))] {
             let line = format!(
@@ -220,7 +220,7 @@ fn large_frames_are_dropped_and_answered() {
             server.write(&line);
             assert_eq!(outcome(&server.reply().expect("an answer")), expected);
         }
-        // Two hundred megabytes without an end.
+        // A line of 200 MiB.
         server.write(br#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":""#);
         let block = vec![b'y'; 1 << 20];
         (0..200).for_each(|_| server.write(&block));
@@ -277,7 +277,7 @@ fn a_cancellation_gets_through_a_crowd() {
         for id in 0..200 {
             server.write(&server.line(&json!(id), "tools/call", json!({"name": "lisp_eval", "arguments": endless})));
         }
-        // Those beyond the queue are refused; the others run or wait, and are withdrawn.
+        // Requests beyond the capacity of the queue are refused. The others run or wait until they are cancelled.
         let mut open: Vec<u64> = (0..200).collect();
         let places = 2 * std::thread::available_parallelism().map_or(1, |cores| cores.get()) + 64;
         while open.len() > places {
@@ -329,7 +329,8 @@ fn a_client_that_never_reads() {
         let grown = server.most_memory() - before;
         println!("never reads, {streams:?}: {taken} taken in, {grown} MiB more, after {:?}", begun.elapsed());
         assert!(taken < 30_000, "the server reads on: {taken}");
-        // 8 MiB of replies with what each takes beside, 132 requests, and the evaluations that made them.
+        // Room for 8 MiB of unwritten replies with their overhead, the open requests (132 on two cores), and their
+        // evaluations.
         assert!(grown < 128, "{grown} MiB");
         if by_signal {
             server.terminate();
@@ -342,13 +343,13 @@ fn a_client_that_never_reads() {
 
 #[test]
 fn ends_of_streams() {
-    // Output closed, input open: nobody can be answered, so the server ends.
+    // Output closed, input open: no reply can be delivered, so the server ends.
     let mut server = Server::start(false);
     server.close_output();
     server.pour(1000, Duration::from_secs(4), |n| calling(false, &json!(n), "(+ 1 1)"));
     server.ends_within(5);
 
-    // Input closed while requests are worked on: those that end in time have their replies.
+    // Input closed while requests are in progress: those that finish within the grace period are answered.
     let mut server = Server::start(false);
     server.listen();
     server.write(&calling(false, &json!(1), TIGHT));
@@ -362,7 +363,7 @@ fn ends_of_streams() {
     assert_eq!((outcomes["1"].as_str(), outcomes["2"].as_str()), ("100000", "2"));
     server.ends_within(5);
 
-    // Half a line and silence: the rest is waited for. Half a line and the end: no reply.
+    // After half a line and a pause, the server waits for the rest. After half a line and the end of input, no reply.
     let mut server = Server::start(true);
     server.listen();
     let line = calling(true, &json!(1), "(+ 1 1)");
@@ -384,7 +385,7 @@ fn programs_and_data_that_wait_are_bounded() {
     let before = server.most_memory();
     let limits = json!({"compute": "50s", "fuel": 1e10});
     let endless = json!({"program": ENDLESS, "limits": limits, "data": "d".repeat(31 << 19)});
-    // Eight times 15.5 MiB are within 128; two more are not.
+    // Eight requests of 15.5 MiB fit into the limit of 128 MiB; two more do not.
     for id in 0..10 {
         server.write(&server.line(&json!(id), "tools/call", json!({"name": "lisp_eval", "arguments": endless})));
     }
@@ -405,7 +406,7 @@ fn evaluations_share_the_memory_of_the_server() {
         let arguments = json!({"program": program, "limits": {"memory": memory, "compute": "1500ms", "fuel": 1e9}});
         server::message(true, &json!(id), "tools/call", json!({"name": "lisp_eval", "arguments": arguments}))
     };
-    // 200 of 256 MiB are promised to the first; the second fits beside it, the third has to wait.
+    // The first evaluation reserves 200 of 256 MiB. The second fits next to it; the third has to wait.
     server.write(&call(1, ENDLESS, "200MiB"));
     server.write(&call(2, "(+ 1 1)", "32MiB"));
     assert_eq!(server.reply().expect("an answer")["id"], 2);
@@ -413,14 +414,14 @@ fn evaluations_share_the_memory_of_the_server() {
     let replies = [(); 2].map(|()| server.reply().expect("an answer"));
     assert_eq!(replies.each_ref().map(|reply| reply["id"].clone()), [json!(1), json!(3)]);
     assert_eq!(outcome(&replies[1]), "3");
-    // None is promised more than there is.
+    // No evaluation may reserve more than the server has.
     server.write(&call(4, "(vec (range 1e9))", "10GiB"));
     let reply = server.reply().expect("an answer");
     let text = reply["result"]["content"][0]["text"].as_str().expect("a text");
     assert!(text.contains("allowed 256 MiB"), "{text}");
 }
 
-/// A way to say too much, how often, and what the call gives.
+/// A kind of excessive output, its count, and the expected result of the call.
 type Case = (&'static str, u32, &'static str);
 
 #[test]
@@ -441,7 +442,7 @@ fn servers_behind_that_say_too_much() {
                 ("many", 250_000, "1"),
                 ("many", 2_000_000, "ToolError"),
                 ("half", 0, "ServerUnavailable"),
-                // More requests to us than answers to them are read: it is given up.
+                // Sends more requests than lispbox buffers unread replies for: lispbox closes the connection.
                 ("pings", 200_000, "ServerUnavailable"),
                 ("twice", 0, "\"done\""),
             ],
@@ -475,7 +476,7 @@ fn a_server_behind_that_does_not_read() {
     server.shake_hands();
     server.listen();
     let before = server.most_memory();
-    // It stops reading; of what is sent to it then, only so much is kept.
+    // The server stops reading. lispbox buffers a bounded amount of what it still has to send.
     let program = r#"
         (let [text (reduce (fn [text _] (str text text)) "t" (range 22))
               answers (for [n (range 15)]

@@ -1,4 +1,4 @@
-//! A client that sends whatever it likes: the real binary, its streams as bytes, and what comes back.
+//! A client that can send arbitrary bytes to the real binary and reads its replies.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// No reply of these tests takes longer.
+/// Maximum time to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// How client and server are connected: clients use either.
+/// The kind of stream between client and server. Real clients use both.
 #[derive(Clone, Copy, Debug)]
 pub enum Streams {
     Pipes,
@@ -27,12 +27,12 @@ pub struct Server {
     output: Option<File>,
     replies: Option<Receiver<Value>>,
     stateless: bool,
-    /// What of a line has not been taken yet.
+    /// The part of a line that the server has not read yet.
     left: Vec<u8>,
     _cache: tempfile::TempDir,
 }
 
-/// A message in either generation of the protocol, with its end of line.
+/// A request in either generation of the protocol, with its end of line.
 pub fn message(stateless: bool, id: &Value, method: &str, mut params: Value) -> Vec<u8> {
     if stateless {
         params["_meta"] = meta();
@@ -53,7 +53,7 @@ fn meta() -> Value {
     })
 }
 
-/// A reply in a word: `error CODE`, the code of a failed call, or the first line of its value.
+/// Summarizes a reply: `error CODE`, the code of a failed call, or the first line of its value.
 pub fn outcome(reply: &Value) -> String {
     if let Some(code) = reply["error"]["code"].as_i64() {
         let nobody = if reply.get("id").is_none_or(Value::is_null) { " of nobody" } else { "" };
@@ -67,14 +67,14 @@ pub fn outcome(reply: &Value) -> String {
 }
 
 impl Server {
-    /// A server that has had its handshake.
+    /// Starts a server and completes the handshake.
     pub fn start(stateless: bool) -> Server {
         let mut server = Server::silent(stateless, Streams::Pipes, &[]);
         server.shake_hands();
         server
     }
 
-    /// A server to which nothing has been said.
+    /// Starts a server without a handshake.
     pub fn silent(stateless: bool, streams: Streams, arguments: &[&str]) -> Server {
         let cache = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
@@ -96,7 +96,7 @@ impl Server {
                 (process, OwnedFd::from(input), OwnedFd::from(output))
             }
         };
-        // SAFETY: a flag of our own end of the stream.
+        // SAFETY: a system call that sets a flag on a file descriptor that this process owns.
         assert_eq!(unsafe { libc::fcntl(input.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
         Server {
             process,
@@ -109,7 +109,7 @@ impl Server {
         }
     }
 
-    /// The first words of either generation; their answer is left to whoever reads.
+    /// Sends the opening messages of the protocol generation and leaves the reply unread.
     pub fn shake_hands_unread(&mut self) {
         if self.stateless {
             self.write(&message(true, &json!("hello"), "tools/list", json!({})));
@@ -122,14 +122,14 @@ impl Server {
         }
     }
 
-    /// The same, and reads the answer: that one line only.
+    /// Performs the handshake and reads its reply, and no further line.
     pub fn shake_hands(&mut self) {
         self.shake_hands_unread();
         let answer = match &self.replies {
             Some(_) => self.reply().expect("an answer"),
             None => {
                 let mut line = String::new();
-                // A buffer of one byte takes nothing of the next line.
+                // A buffer of one byte reads nothing of the next line.
                 let output = self.output.as_ref().expect("the output is open");
                 BufReader::with_capacity(1, output).read_line(&mut line).expect("the server speaks");
                 serde_json::from_str(&line).expect("JSON")
@@ -138,12 +138,12 @@ impl Server {
         assert_eq!(answer["id"], "hello", "{answer}");
     }
 
-    /// A message to this server.
+    /// A request in the protocol generation of this server.
     pub fn line(&self, id: &Value, method: &str, params: Value) -> Vec<u8> {
         message(self.stateless, id, method, params)
     }
 
-    /// A line with what each request carries in the place of `@`, and its end.
+    /// Replaces `@` by the fields that each request carries, and appends the end of the line.
     pub fn completed(&self, line: &[u8]) -> Vec<u8> {
         let carried = if self.stateless { format!("\"_meta\":{},", meta()) } else { String::new() };
         let mut whole = Vec::with_capacity(line.len() + carried.len() + 1);
@@ -157,20 +157,21 @@ impl Server {
         whole
     }
 
-    /// Writes all of it.
+    /// Writes all bytes. Panics if the server stops reading.
     pub fn write(&mut self, bytes: &[u8]) {
         let mut whole = std::mem::take(&mut self.left);
         whole.extend_from_slice(bytes);
         assert!(self.offer(&whole, PATIENCE), "the server does not read");
     }
 
-    /// Writes up to `count` lines until the server has taken nothing for a while, or has gone; gives how
-    /// many were begun.
+    /// Writes up to `count` lines, until the server has read nothing for `patience` or has closed its input. Returns
+    /// the number of lines that were begun.
     pub fn pour(&mut self, count: usize, patience: Duration, mut line: impl FnMut(usize) -> Vec<u8>) -> usize {
         (0..count).find(|number| !self.offer(&line(*number), patience)).map_or(count, |last| last + 1)
     }
 
-    /// Writes what it can; what is left when the server takes no more is kept.
+    /// Writes bytes until the server has read nothing for `patience`, and keeps the rest for the next write. Returns
+    /// whether all were written.
     fn offer(&mut self, bytes: &[u8], patience: Duration) -> bool {
         let mut input = self.input.as_ref().expect("the input is open");
         let mut rest = bytes;
@@ -193,7 +194,7 @@ impl Server {
         true
     }
 
-    /// Begins to read replies.
+    /// Starts a thread that reads replies.
     pub fn listen(&mut self) {
         let output = BufReader::new(self.output.take().expect("the output is open"));
         let (sender, replies) = channel();
@@ -208,7 +209,7 @@ impl Server {
         self.replies = Some(replies);
     }
 
-    /// The next reply; nothing when the server has closed its output.
+    /// The next reply; `None` once the server has closed its output.
     pub fn reply(&mut self) -> Option<Value> {
         match self.replies.as_ref().expect("somebody listens").recv_timeout(PATIENCE) {
             Ok(reply) => Some(reply),
@@ -217,13 +218,13 @@ impl Server {
         }
     }
 
-    /// Makes sure that there is no reply for a while.
+    /// Checks that no reply arrives for this time.
     pub fn says_nothing_for(&mut self, time: Duration) {
         let replies = self.replies.as_ref().expect("somebody listens");
         assert_eq!(replies.recv_timeout(time), Err(RecvTimeoutError::Timeout));
     }
 
-    /// The outcome of a program, whatever other replies come before it.
+    /// Evaluates a program and returns its outcome, skipping replies to other requests.
     pub fn eval(&mut self, program: &str) -> String {
         self.write(&calling(self.stateless, &json!("eval"), program));
         loop {
@@ -234,7 +235,7 @@ impl Server {
         }
     }
 
-    /// The same, again and again as long as the server is busy.
+    /// Evaluates a program, and retries while the server is busy.
     pub fn eval_when_free(&mut self, program: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -245,7 +246,7 @@ impl Server {
         }
     }
 
-    /// The most memory that the server ever took, in MiB.
+    /// Peak resident memory of the server, in MiB.
     pub fn most_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
@@ -262,11 +263,11 @@ impl Server {
 
     pub fn terminate(&self) {
         let process = i32::try_from(self.process.id()).expect("a process number");
-        // SAFETY: a plain system call on integers, to a child that has not been waited for.
+        // SAFETY: a system call on integers; the process is a child that has not been reaped.
         assert_eq!(unsafe { libc::kill(process, libc::SIGTERM) }, 0);
     }
 
-    /// Waits for the end of the process, for so many seconds at most; gives how long it took.
+    /// Waits for the process to end, for at most `seconds`. Returns the time that it took.
     pub fn ends_within(&mut self, seconds: u64) -> Duration {
         let begun = Instant::now();
         while self.process.try_wait().expect("a child").is_none() {
@@ -284,7 +285,7 @@ impl Drop for Server {
     }
 }
 
-/// A file that configures servers which say too much.
+/// A file that configures downstream servers with excessive output.
 pub struct Configuration(tempfile::NamedTempFile);
 
 impl Configuration {
@@ -293,7 +294,8 @@ impl Configuration {
     }
 }
 
-/// Three of them: `flooding`, `many` with ten thousand tools, `pages` with a list that never ends.
+/// Configures three servers: `flooding`, `many` with ten thousand tools, and `pages` whose list of tools has endless
+/// pages.
 pub fn flooding() -> Option<Configuration> {
     let runs = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     crate::peers::peer("python3", runs.is_ok_and(|status| status.success()).then(|| "python3".into()))?;
