@@ -2,8 +2,8 @@
 
 use crate::common;
 
-use common::{Scripted, engine, eval, host, moved, run, session, value};
-use lispbox::lang::{CallId, Engine, Request, Status, ToolReply, Value};
+use common::{Scripted, engine, eval, host, run, session, value};
+use lispbox::lang::{CallId, Engine, Request, Status, ToolReply};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::channel;

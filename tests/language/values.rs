@@ -2,12 +2,8 @@
 
 use crate::common;
 
-use common::{Scripted, engine, eval, host, moved, run, session, value};
-use lispbox::lang::{CallId, Engine, Request, Status, ToolReply, Value};
-use serde_json::json;
-use std::io::Write;
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier, Mutex};
+use common::{engine, eval, host, moved, run, session, value};
+use lispbox::lang::{Request, Status, Value};
 
 fn with_limit(program: &str, limits: &[(&str, &str)]) -> lispbox::lang::Reply {
     let mut request = Request::new(program);
