@@ -289,7 +289,10 @@ mod tests {
         drop(two);
         let (large, message) = filled(&gate, "one", 200);
         assert_eq!(large.len(), 2);
-        assert!(message.contains("the programs and data of the 2 evaluations of `one`"), "{message}");
+        assert!(
+            message.contains("the programs and data of the 2 running or waiting evaluations of `one`"),
+            "{message}"
+        );
         assert!(gate.admit("two", 500).is_ok());
         drop(large);
         assert_eq!(filled(&gate, "one", 1).0.len(), 10, "all was given back");
