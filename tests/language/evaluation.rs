@@ -247,7 +247,7 @@ fn a_session_goes_to_another_process_and_comes_back() {
     run(&mut session, "(def total (atom 10)) (defn twice [x] (* 2 x))");
     let text = session.encode(host()).expect("it encodes");
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "values::a_session_goes_to_another_process_and_comes_back", "--nocapture"])
+        .args(["--exact", "evaluation::a_session_goes_to_another_process_and_comes_back", "--nocapture"])
         .env(ROLE, "other")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
