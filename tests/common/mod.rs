@@ -186,3 +186,12 @@ pub fn most_memory() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }
+
+/// The reply to a program in a new session under these limits.
+pub fn with_limit(program: &str, limits: &[(&str, &str)]) -> Reply {
+    let mut request = Request::new(program);
+    for (name, amount) in limits {
+        request.limits.set(name, amount).expect("a known limit");
+    }
+    session().eval(request, host())
+}

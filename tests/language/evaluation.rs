@@ -2,20 +2,12 @@
 
 use crate::common;
 
-use common::{Scripted, engine, eval, host, run, session, value};
+use common::{Scripted, engine, eval, host, run, session, value, with_limit};
 use lispbox::lang::{CallId, Engine, Request, Status, ToolReply};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
-
-fn with_limit(program: &str, limits: &[(&str, &str)]) -> lispbox::lang::Reply {
-    let mut request = Request::new(program);
-    for (name, amount) in limits {
-        request.limits.set(name, amount).expect("a known limit");
-    }
-    session().eval(request, host())
-}
 
 // 6. Memory is metered.
 

@@ -2,16 +2,8 @@
 
 use crate::common;
 
-use common::{engine, eval, host, moved, run, session, value};
+use common::{engine, eval, host, moved, run, session, value, with_limit};
 use lispbox::lang::{Request, Status, Value};
-
-fn with_limit(program: &str, limits: &[(&str, &str)]) -> lispbox::lang::Reply {
-    let mut request = Request::new(program);
-    for (name, amount) in limits {
-        request.limits.set(name, amount).expect("a known limit");
-    }
-    session().eval(request, host())
-}
 
 // 1. No reference cycles.
 
