@@ -1,5 +1,4 @@
 //! The contract of a session store, checked against every kind of store.
-#![cfg(feature = "store")]
 
 use std::sync::Arc;
 use std::time::Duration;

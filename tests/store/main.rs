@@ -1,5 +1,5 @@
 //! The session stores, with real databases, and the commands on stored sessions.
-#![cfg(feature = "cli")]
+#![cfg(feature = "store")]
 
 #[cfg(unix)]
 #[path = "../databases/mod.rs"]
@@ -11,5 +11,7 @@ mod peers;
 mod relay;
 
 mod contract;
+#[cfg(feature = "cli")]
 mod sessions_command;
+#[cfg(feature = "cli")]
 mod troubles;

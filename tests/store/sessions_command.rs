@@ -1,5 +1,4 @@
 //! The `lispbox sessions` commands, run as an operator runs them.
-#![cfg(feature = "cli")]
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};

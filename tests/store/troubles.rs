@@ -1,6 +1,5 @@
 //! Faults of stores: rows that another client has locked, exhausted memory, and database files that are missing,
 //! replaced, truncated or damaged.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::{Command, Output};
