@@ -18,7 +18,7 @@ fn document(krate: &str, folder: &Path) -> PathBuf {
         std::fs::set_permissions(&rustdoc, std::fs::Permissions::from_mode(0o755)).expect("it can be made executable");
     }
     let ran = Command::new(env!("CARGO"))
-        .args(["rustdoc", "--quiet", "--locked", "--lib", "--message-format=json", "--package", krate])
+        .args(["rustdoc", "--quiet", "--locked", "--lib", "--package", krate])
         .args(["--", "-Z", "unstable-options", "--output-format", "json"])
         .env("RUSTDOC", &rustdoc)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -60,7 +60,7 @@ impl Random {
     }
 }
 
-/// What a program's reply reports about its effects.
+/// The effects that the reply of a program reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The effects are in the store, which now holds this log.

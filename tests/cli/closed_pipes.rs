@@ -1,5 +1,5 @@
 //! Commands end without an error if the reader of their output closes the pipe.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! The interface of the command line: standard output and standard error, exit codes, and JSON records.
-#![cfg(feature = "cli")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The configuration: the formats of other clients, reloading at run time, import, checks, and setup of clients.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,4 @@
 //! The main use case end to end: one program calls real tools over MCP, and only its result is returned.
-#![cfg(feature = "cli")]
 
 use crate::mcp_client::{Answer, Client, installed};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
 //! `config import`, `setup` and `config check` as a new user runs them, including their failures.
-#![cfg(feature = "cli")]
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -9,7 +9,7 @@
 //! machine, `<!-- file: NAME -->` for a text that is written to this file for the commands of the page.
 //!
 //! The commands of a page run in a temporary folder that is also HOME and contains the files of [`FILES`].
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(unix)]
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};

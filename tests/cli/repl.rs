@@ -1,5 +1,5 @@
 //! The REPL in a pseudo-terminal: key presses as input, terminal output as the result.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(unix)]
 
 use std::path::Path;
 use std::process::Command;

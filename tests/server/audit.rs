@@ -1,5 +1,4 @@
 //! The audit log of the real server: its records of calls and principals, and the detection of missing records.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
 //! The audit log of the real server under faults: kills, full disks, and clients that disconnect.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

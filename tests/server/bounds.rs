@@ -1,6 +1,5 @@
 //! Bounds on the resources of one client over HTTP: connections, time, requests, evaluations and sessions. Other
 //! clients are served meanwhile.
-#![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
 

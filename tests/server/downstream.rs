@@ -1,5 +1,4 @@
 //! Misbehaving downstream servers: each fault is reported immediately as an error that names server and tool.
-#![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
 

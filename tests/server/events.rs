@@ -1,5 +1,4 @@
 //! Servers over the HTTP transport of 2024-11-05, right and wrong.
-#![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

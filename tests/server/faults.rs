@@ -1,7 +1,7 @@
 //! Faults of downstream servers: the error that the program sees, and the time until calls work again.
 //!
 //! `cargo test --test server faults -- --nocapture` prints the table of `docs/operating.md`.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
 //! The server over HTTP: both generations of the protocol, authorization, and input checks.
-#![cfg(feature = "cli")]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

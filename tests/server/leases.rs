@@ -1,6 +1,6 @@
 //! A process that resumes after it was stopped for longer than its lease: it calls no further tools and writes nothing,
 //! and the current holder is not affected.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::process::Command;
 use std::time::{Duration, Instant};

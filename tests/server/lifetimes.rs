@@ -1,5 +1,5 @@
 //! Termination of the server: it ends promptly, and no process that it started outlives it.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 use crate::mcp_client::{Client, hostile, is_alive, python, until};
 use serde_json::json;

@@ -1,5 +1,4 @@
 //! Local tools: commands and HTTP endpoints of the configuration that programs call as tools.
-#![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,5 +1,5 @@
 //! A server that requires an OAuth login, with the provider of FastMCP and a Python script in the role of the browser.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,5 @@
 //! The log: JSON lines that are correlated by ids, contain no secrets, and go to a stream that carries no protocol
 //! messages.
-#![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,5 @@
 //! A connection whose session is gone gets one error that reports the cause, and then has a new session.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::process::Command;
 use std::time::Duration;

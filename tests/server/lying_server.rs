@@ -1,6 +1,5 @@
 //! A downstream server with forged text in every field of every message: none of it passes for a line of lispbox, and
 //! none controls the terminal.
-#![cfg(feature = "cli")]
 
 use std::io::Write;
 use std::path::Path;

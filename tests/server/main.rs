@@ -52,3 +52,15 @@ mod together;
 mod tokens;
 mod unkept;
 mod work;
+
+/// The revisions of the protocol in which a client opens a protocol session.
+const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// The metadata of each request in the revisions without a protocol session.
+fn meta() -> serde_json::Value {
+    serde_json::json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}

@@ -1,5 +1,4 @@
 //! Metrics: the counters of a server in Prometheus' format, and access to them.
-#![cfg(feature = "cli")]
 
 use std::io::Write;
 use std::net::TcpListener;

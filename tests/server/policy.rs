@@ -1,5 +1,4 @@
 //! Permission to call tools: the operator sets the policy, a person approves calls, and the model can do neither.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::Command;

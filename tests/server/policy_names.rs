@@ -1,6 +1,5 @@
 //! Policy rules match tools in any spelling and are reported if they match none. Hints that a tool does not declare
 //! count against it.
-#![cfg(feature = "cli")]
 
 use std::io::Read;
 use std::path::Path;

@@ -1,22 +1,13 @@
 //! Isolation of two principals over every route: the response about an object of the other principal equals that about
 //! an object that does not exist, and the other's objects do not change.
-#![cfg(feature = "cli")]
 
 use crate::http_client::{Client, Connection, Response, Server, Session, evaluation, handle, tokens_file};
+use crate::{REVISIONS, meta};
 use serde_json::{Value, json};
 
 const NAMES: [&str; 2] = ["ann", "bob"];
 const HEADERS: [&str; 2] =
     ["Authorization: Bearer ann-ann-ann-ann-ann\r\n", "Authorization: Bearer bob-bob-bob-bob-bob\r\n"];
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-fn meta() -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
-}
 
 /// Starts a server with two principals, and with a downstream server that returns images if it is installed.
 fn server_for_two() -> (Server, bool, tempfile::TempDir) {

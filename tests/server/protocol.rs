@@ -1,23 +1,14 @@
 //! Invalid messages and messages of other protocol revisions, over HTTP and over lines: error codes, batches, cursors
 //! and fields.
-#![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::http_client::{Response, Server, evaluation};
+use crate::{REVISIONS, meta};
 use serde_json::{Value, json};
 
 const HEADERS: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-fn meta() -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
-}
 
 /// HTTP status, request id and code of an error.
 fn error(response: &Response) -> (u16, Value, i64) {

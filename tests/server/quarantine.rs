@@ -1,5 +1,4 @@
 //! Replies that contain third-party text: a warning precedes text that reads like instructions.
-#![cfg(feature = "cli")]
 
 use crate::mcp_client::{Client, hostile, python};
 use serde_json::json;

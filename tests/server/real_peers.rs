@@ -3,7 +3,6 @@
 //! They are looked up below `$LISPBOX_PEERS`: `node_modules` with `@modelcontextprotocol/server-everything`,
 //! `server-filesystem` and `inspector`, and the `node` that this needs; and a Python environment `venv` with `mcp` and
 //! `fastmcp`.
-#![cfg(feature = "cli")]
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
 //! Changes to the tokens file while the server runs: revoked tokens, new tokens, and invalid files.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

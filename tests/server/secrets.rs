@@ -1,5 +1,4 @@
 //! Credentials of the configuration: only the configured processes receive them, and no output contains them.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,5 +1,4 @@
 //! Sessions in both generations of the protocol, cancellation, and invalid calls.
-#![cfg(feature = "cli")]
 
 use crate::mcp_client::{Answer, Client};
 use serde_json::{Value, json};

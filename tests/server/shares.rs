@@ -1,6 +1,5 @@
 //! Principals share the capacity of the server: protocol sessions, event streams, message buffers, and the rate limit
 //! of unknown clients.
-#![cfg(feature = "cli")]
 
 use std::time::{Duration, Instant};
 

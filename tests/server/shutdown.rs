@@ -1,5 +1,5 @@
 //! Shutdown of the server: each accepted request gets one reply, which reports what was kept.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::path::PathBuf;
 use std::process::Command;

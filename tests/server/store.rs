@@ -1,5 +1,4 @@
 //! Sessions in a store: they outlive their process, can be shared by several processes, and are never lost or mixed up.
-#![cfg(feature = "cli")]
 
 use crate::databases::on_each_store;
 use crate::mcp_client::{Answer, Client};

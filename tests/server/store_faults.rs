@@ -1,6 +1,5 @@
 //! Sessions under load during store failures, when processes are killed, and with several servers behind a proxy: no
 //! acknowledged update is lost, and none is applied twice.
-#![cfg(feature = "cli")]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

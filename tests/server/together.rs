@@ -2,7 +2,6 @@
 //!
 //! server-everything over its three transports, server-filesystem, server-memory, FastMCP of three release lines, and
 //! the Python SDK. They are looked up below `$LISPBOX_PEERS`, as in `real_peers.rs`.
-#![cfg(feature = "cli")]
 
 use std::path::Path;
 use std::process::Command;

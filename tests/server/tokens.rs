@@ -1,5 +1,4 @@
 //! The token count of the two tools in every conversation: at most 220, regardless of the downstream servers.
-#![cfg(feature = "cli")]
 
 use crate::mcp_client::{Client, hostile, python};
 use serde_json::{Value, json};

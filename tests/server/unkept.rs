@@ -1,5 +1,5 @@
 //! A session that cannot be kept is reported in every reply until it can be. Lost changes are reported once.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 use std::process::Command;
 

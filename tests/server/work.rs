@@ -1,6 +1,6 @@
 //! Work outside of the evaluator whose size a downstream server determines: it blocks neither its caller nor other
 //! evaluations.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -24,9 +24,9 @@ impl Approver for Person {
         let (stop, lost_input) = (self.stop.clone(), self.lost_input.clone());
         Box::pin(async move {
             let asking = tokio::task::spawn_blocking(move || ask(&question, patience, &stop, &lost_input));
-            let nobody = |problem: io::Error| Answer::Unavailable(format!("no terminal to ask on: {problem}"));
+            let unavailable = |problem: io::Error| Answer::Unavailable(format!("no terminal to ask on: {problem}"));
             match asking.await {
-                Ok(answer) => answer.unwrap_or_else(nobody),
+                Ok(answer) => answer.unwrap_or_else(unavailable),
                 Err(_) => Answer::Unavailable("the process is ending".to_owned()),
             }
         })

@@ -1,6 +1,6 @@
 //! Robustness against arbitrary input from clients and downstream servers: each request has exactly one reply or the
 //! connection closes, no queue grows without bound, and memory stays bounded.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 mod server;
 

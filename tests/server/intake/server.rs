@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use crate::meta;
 use serde_json::{Value, json};
 
 /// Maximum time to wait for a reply.
@@ -43,14 +44,6 @@ pub fn message(stateless: bool, id: &Value, method: &str, mut params: Value) -> 
 /// A call of `lisp_eval`.
 pub fn calling(stateless: bool, id: &Value, program: &str) -> Vec<u8> {
     message(stateless, id, "tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}))
-}
-
-fn meta() -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
 }
 
 /// Summarizes a reply: `error CODE`, the code of a failed call, or the first line of its value.
