@@ -107,16 +107,16 @@ mod sessions {
     #[divan::bench(sample_count = 10)]
     fn written(bencher: Bencher) {
         let mut session = with_records();
-        bencher.bench_local(|| session.encode(host()).expect("it encodes"));
+        bencher.bench_local(|| session.encode().expect("it encodes"));
     }
 
     #[divan::bench(sample_count = 10)]
     fn read(bencher: Bencher) {
-        let text = with_records().encode(host()).expect("it encodes");
+        let text = with_records().encode().expect("it encodes");
         let engine = engine();
         bencher.counter(BytesCount::of_str(&text)).bench_local(|| {
             let mut session = engine.session();
-            session.decode(&text, host()).expect("it decodes");
+            session.decode(&text).expect("it decodes");
             session
         });
     }

@@ -58,7 +58,7 @@ fn the_blocking_one_refuses_what_is_no_session() {
     let file = folder.path().join("session.lisp");
     std::fs::write(&file, "(no session)").expect("a file");
     let (text, is_value) = blocking(&file, "1");
-    assert!(!is_value && text.contains("holds no session"), "{text}");
+    assert!(!is_value && text.contains("this is not a snapshot of a session"), "{text}");
     assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "(no session)");
 }
 

@@ -169,7 +169,7 @@ impl BackEnd {
     fn evaluate(&self, program: String, host: Arc<Assistant>) -> Result<Reply, Refused> {
         let (mut session, mut version) = (self.engine.session(), 0);
         if let Some((known, text)) = self.read(&host.user)? {
-            session.decode(&text, host.clone()).map_err(internal)?;
+            session.decode(&text).map_err(internal)?;
             version = known;
         }
         let before = session.changes();
@@ -177,7 +177,7 @@ impl BackEnd {
         // Stored after an error too, because the preceding forms have taken effect. If the client has disconnected,
         // writing the session may be cancelled like the program.
         if session.changes() != before {
-            self.write(&host.user, version, &session.encode(host.clone()).map_err(internal)?)?;
+            self.write(&host.user, version, &session.encode().map_err(internal)?)?;
         }
         Ok(reply)
     }

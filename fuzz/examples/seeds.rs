@@ -42,7 +42,7 @@ fn main() -> std::io::Result<()> {
     for (number, definitions) in SESSIONS.iter().enumerate() {
         let mut session = session();
         evaluate(&mut session, definitions, None, small_limits());
-        let text = session.encode(host()).expect("a session can be written");
+        let text = session.encode().expect("a session can be written");
         write("session", &format!("program-{number:02}"), definitions)?;
         write("session", &format!("snapshot-{number:02}"), &text)?;
     }

@@ -97,10 +97,10 @@ pub fn is_of_the_moment(reply: &Reply) -> bool {
 /// # Panics
 /// Panics if the session cannot be encoded or decoded, or if the second text differs from the first.
 pub fn moved(session: &mut Session) -> Session {
-    let text = session.encode(host()).expect("a session can be written");
+    let text = session.encode().expect("a session can be written");
     let mut other = engine().session();
-    other.decode(&text, host()).unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
-    let again = other.encode(host()).expect("a session can be written");
+    other.decode(&text).unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
+    let again = other.encode().expect("a session can be written");
     assert_eq!(again, text, "a session is written in another way after it was read");
     other
 }
@@ -111,10 +111,10 @@ pub fn moved(session: &mut Session) -> Session {
 /// # Panics
 /// Panics if the session cannot be encoded or decoded.
 pub fn state(session: &mut Session) -> String {
-    let mut text = session.encode(host()).expect("a session can be written");
+    let mut text = session.encode().expect("a session can be written");
     text.truncate(text.rfind("\n(counts ").expect("a row of counts"));
     text.push_str("\n(history nil nil nil nil)\n");
     let mut other = engine().session();
-    other.decode(&text, host()).unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
-    other.encode(host()).expect("a session can be written")
+    other.decode(&text).unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
+    other.encode().expect("a session can be written")
 }

@@ -1,8 +1,9 @@
 //! Environments: an interface to sessions, in this process or in a worker process.
 
+use crate::engine::Engine;
 use crate::host::Host;
 use crate::reply::Reply;
-use crate::session::{Engine, Request, Session};
+use crate::session::{Request, Session};
 use std::sync::Arc;
 
 /// A session of this process or of a sandboxed worker process: the interface that a server uses for either.
@@ -43,10 +44,10 @@ pub trait Environment: Send {
     /// See [`Session::encode`].
     fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String>;
 
-    /// See [`Session::decode`].
+    /// See [`Engine::restore`].
     ///
     /// # Errors
-    /// See [`Session::decode`].
+    /// See [`Engine::restore`].
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
 
     /// Returns the reason why the state is lost with the process that it lives in, if that process may end before this
@@ -102,10 +103,12 @@ impl Environment for Session {
     }
 
     fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
-        Session::encode(self, host).map_err(|error| error.to_string())
+        drop(host);
+        Session::encode(self).map_err(|error| error.to_string())
     }
 
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        Session::decode(self, text, host)
+        drop(host);
+        Session::decode(self, text).map_err(|error| error.to_string())
     }
 }

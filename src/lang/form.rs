@@ -106,6 +106,15 @@ impl Form {
         }
     }
 
+    /// Returns the forms directly within this one.
+    pub fn children(&self) -> &[Form] {
+        match &self.kind {
+            FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => items,
+            FormKind::Tagged(_, form) => std::slice::from_ref(form),
+            _ => &[],
+        }
+    }
+
     /// Returns the items if the form is a list or another collection, else an empty slice.
     pub fn items_mut(&mut self) -> &mut [Form] {
         match &mut self.kind {

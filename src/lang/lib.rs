@@ -48,9 +48,13 @@
 
 mod absent;
 mod builtin;
+mod convert;
+mod embed;
+mod engine;
 mod environment;
 mod error;
 mod eval;
+mod evaluation;
 mod expand;
 mod foreign;
 #[doc(hidden)]
@@ -80,19 +84,25 @@ mod span;
 pub mod value;
 
 pub use builtin::arguments;
+pub use convert::ConvertError;
+pub use embed::{
+    Call, CallReport, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments, Outcome, Program,
+    Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
+};
+pub use engine::{Engine, EngineBuilder, EngineError};
 pub use environment::{Environment, Sandbox};
-pub use error::{Error, Fault, Halt, Outcome, Signal, TraceEntry};
+pub use error::{Error, Fault, Halt, Signal, TraceEntry};
 pub use host::{
-    CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolError, ToolErrorKind,
-    ToolHints, ToolReply,
+    CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, OsRandom, SeededRandom, Server, SystemClock, TestClock,
+    Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
 };
 pub use index::{Hits, Index, Indexed};
 pub use json::Unclosed;
 pub use machine::{Machine, Stacks};
-pub use meter::{Limits, Metered, Residence, parse_size};
+pub use meter::{Limits, Metered, Residence, outside, parse_size};
 pub use native::{ArityRange, Builtin};
 pub use reply::{Failure, Reply, Spent, Status};
-pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
+pub use session::{Request, Session};
 pub use snapshot::{EncodeError, EncodeReason};
 pub use span::{Source, SourceName, Span};
 pub use value::Value;
@@ -106,6 +116,7 @@ pub mod internal {
     pub use crate::builtin::syntax;
     pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};
+    pub use crate::host::panic_text;
     pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
     pub use crate::value::map::{canonical, kebab};

@@ -7,6 +7,8 @@ use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::operators::Operator;
 use crate::value::Value;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 /// The implementation of a builtin. It may move its arguments out of the slice.
 pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
@@ -194,6 +196,52 @@ impl Builtin {
     /// True for an undocumented builtin that only macro expansions call.
     pub fn is_internal(&self) -> bool {
         self.name.ends_with('*') && self.examples.is_empty()
+    }
+}
+
+/// The implementation of a function of the embedder.
+pub type NativeRun = dyn Fn(&mut Machine, &mut [Value]) -> Outcome<Value> + Send + Sync;
+
+/// A function that the embedder adds to the language: a closure with its description.
+pub struct Native {
+    /// Name, arguments and documentation. Its `run` is never called.
+    pub(crate) about: &'static Builtin,
+    pub(crate) run: Box<NativeRun>,
+}
+
+impl Native {
+    /// Creates a function. Equal descriptions share an allocation that lives as long as the process; the closure is
+    /// dropped with its engine.
+    pub(crate) fn new(about: Description, run: Box<NativeRun>) -> Native {
+        Native { about: about.interned(), run }
+    }
+}
+
+/// The description of a function that is added at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Description {
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) doc: String,
+    pub(crate) examples: Vec<(String, String)>,
+}
+
+impl Description {
+    fn interned(self) -> &'static Builtin {
+        static KNOWN: Mutex<Option<HashMap<Description, &'static Builtin>>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_default();
+        if let Some(builtin) = known.get(&self) {
+            return builtin;
+        }
+        let leak = |text: &str| -> &'static str { Box::leak(text.into()) };
+        let lists: &'static [&'static str] = Box::leak(Box::new([leak(&self.arguments)]));
+        let examples: Vec<_> = self.examples.iter().map(|(program, prints)| (leak(program), leak(prints))).collect();
+        let run: Run = |_, _| Err(crate::error::Error::new("InternalError", "a description was called").into());
+        let builtin = Builtin::new(leak(&self.name), lists, leak(&self.doc), Box::leak(examples.into()), run);
+        let builtin: &'static Builtin = Box::leak(Box::new(builtin));
+        known.insert(self, builtin);
+        builtin
     }
 }
 

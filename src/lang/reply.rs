@@ -110,7 +110,37 @@ pub struct Failure {
     pub rendered: String,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.error, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
 impl Failure {
+    /// The failure of a run that was cancelled.
+    pub(crate) fn cancelled() -> Failure {
+        let message = "the evaluation was cancelled".to_owned();
+        Failure {
+            error: "Cancelled".to_owned(),
+            rendered: format!("Cancelled: {message}"),
+            message,
+            ..Failure::default()
+        }
+    }
+
+    /// The failure of a run that waits for a decision.
+    pub(crate) fn suspended() -> Failure {
+        let message = "the run waits for a decision of a person".to_owned();
+        Failure {
+            error: "Suspended".to_owned(),
+            rendered: format!("Suspended: {message}"),
+            message,
+            ..Failure::default()
+        }
+    }
+
     /// Sets the suggestion, and appends it to the rendering, unless a suggestion exists.
     pub fn suggest(&mut self, advice: String) {
         if self.suggestion.is_none() {

@@ -75,7 +75,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
         };
         let done = match instruction {
             Instruction::Restore(text) => {
-                let taken = session.decode(&text, link.host(Vec::new()));
+                let taken = session.decode(&text).map_err(|error| error.to_string());
                 known = session.changes();
                 Done::Taken(taken)
             }
@@ -93,7 +93,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
         // If the server has gone, it needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
         let text = (session.changes() != known).then(|| {
-            let text = session.encode(link.undisturbed()).map_err(|error| error.to_string())?;
+            let text = session.encode().map_err(|error| error.to_string())?;
             match text.len() as u64 {
                 bytes if bytes > largest => Err(format!("it has {bytes} bytes as text; at most {largest} are allowed")),
                 _ => Ok(text),
@@ -137,20 +137,6 @@ impl Link {
             listed: Mutex::default(),
             notes: Mutex::default(),
             begun: Instant::now(),
-            may_be_cancelled: true,
-        })
-    }
-
-    /// Returns a host for serializing the session after a program. It ignores the cancellation of the program:
-    /// otherwise the server would continue with the previous state of the session.
-    fn undisturbed(self: &Arc<Self>) -> Arc<dyn Host> {
-        Arc::new(PipeHost {
-            link: Arc::clone(self),
-            servers: Vec::new(),
-            listed: Mutex::default(),
-            notes: Mutex::default(),
-            begun: Instant::now(),
-            may_be_cancelled: false,
         })
     }
 
@@ -183,7 +169,6 @@ struct PipeHost {
     /// Notes about answered calls, by call.
     notes: Mutex<HashMap<CallId, String>>,
     begun: Instant,
-    may_be_cancelled: bool,
 }
 
 /// The tools that the server has listed during this evaluation.
@@ -314,6 +299,6 @@ impl Host for PipeHost {
     }
 
     fn cancelled(&self) -> bool {
-        self.may_be_cancelled && self.link.cancelled.load(Ordering::Relaxed)
+        self.link.cancelled.load(Ordering::Relaxed)
     }
 }

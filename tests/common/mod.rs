@@ -125,23 +125,21 @@ pub fn run(session: &mut Session, program: &str) -> String {
 
 /// Encodes the session, decodes the text, and checks that encoding it again yields the same text.
 pub fn moved(session: &mut Session) -> Session {
-    let text = session.encode(host()).expect("it encodes");
+    let text = session.encode().expect("it encodes");
     let mut other = engine().session();
-    other.decode(&text, host()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(other.encode(host()).expect("it encodes"), text);
+    other.decode(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(other.encode().expect("it encodes"), text);
     other
 }
 
 /// Returns the state of the session as text, without its counters, which only grow, and without `*1`, `*2`, `*3` and
 /// `*e`.
 pub fn state(session: &mut Session) -> String {
-    let mut text = session.encode(host()).expect("it encodes");
+    let mut text = session.encode().expect("it encodes");
     text.truncate(text.rfind("\n(counts ").expect("a row of counts"));
     let mut other = engine().session();
-    other
-        .decode(&format!("{text}\n(history nil nil nil nil)\n"), host())
-        .unwrap_or_else(|error| panic!("{error}\n{text}"));
-    other.encode(host()).expect("it encodes")
+    other.decode(&format!("{text}\n(history nil nil nil nil)\n")).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    other.encode().expect("it encodes")
 }
 
 fn shown(reply: Reply) -> String {

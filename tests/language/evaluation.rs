@@ -229,15 +229,15 @@ fn a_session_goes_to_another_process_and_comes_back() {
         // In the child process: decodes a session, runs a program in it, and encodes it again.
         let text = std::io::read_to_string(std::io::stdin()).expect("text comes in");
         let mut session = engine().session();
-        session.decode(&text, host()).expect("it decodes");
+        session.decode(&text).expect("it decodes");
         assert_eq!(run(&mut session, "(swap! total + (twice 4)) @total"), "18");
-        let text = session.encode(host()).expect("it encodes");
+        let text = session.encode().expect("it encodes");
         std::io::stderr().write_all(format!("<<{text}>>").as_bytes()).expect("text goes out");
         return;
     }
     let mut session = session();
     run(&mut session, "(def total (atom 10)) (defn twice [x] (* 2 x))");
-    let text = session.encode(host()).expect("it encodes");
+    let text = session.encode().expect("it encodes");
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "evaluation::a_session_goes_to_another_process_and_comes_back", "--nocapture"])
         .env(ROLE, "other")
@@ -250,7 +250,7 @@ fn a_session_goes_to_another_process_and_comes_back() {
     let output = child.wait_with_output().expect("it ends");
     let printed = String::from_utf8(output.stderr).expect("text");
     let returned = printed.split_once("<<").and_then(|(_, rest)| rest.rsplit_once(">>")).map(|(text, _)| text);
-    session.decode(returned.unwrap_or_else(|| panic!("{printed}")), host()).expect("it decodes");
+    session.decode(returned.unwrap_or_else(|| panic!("{printed}"))).expect("it decodes");
     assert_eq!(run(&mut session, "(swap! total + (twice 1)) @total"), "20");
 }
 

@@ -20,6 +20,7 @@ mod pipelines;
 mod prelude;
 mod printing;
 mod reference;
+mod runs;
 mod shortcuts;
 mod snapshots;
 mod spec;

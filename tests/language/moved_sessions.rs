@@ -187,7 +187,7 @@ fn probes(names: &[String]) -> Vec<String> {
 /// numbers of its last snapshot, so they are no part of its content.
 fn content(session: &mut Session) -> String {
     let mut copy = common::engine().session();
-    copy.decode(&state(session), common::host()).expect("it decodes");
+    copy.decode(&state(session)).expect("it decodes");
     let mut request = Request::new("(vec (range 1e6))");
     request.limits.set("memory", "1MiB").expect("a known limit");
     let reply = copy.eval(request, common::host());

@@ -105,15 +105,15 @@ fn a_snapshot_knows_them_by_name() {
                    (def h (partial sum-by :a))
                    (def lazy (pick (iterate (fn [m] (update m :a inc)) {:a 1 :b 1}) :a))";
     assert_eq!(run(&mut session, program).failure, None);
-    let text = session.encode(Arc::new(Scripted::new())).expect("it can be written");
+    let text = session.encode().expect("it can be written");
     assert!(text.contains("(define f (builtin stats/mean))"), "{text}");
     assert!(text.contains("[top \"core/top\"]"), "{text}");
     let mut again = common::session();
-    again.decode(&text, Arc::new(Scripted::new())).expect("it can be read");
+    again.decode(&text).expect("it can be read");
     assert_eq!(shown(&mut again, "[(f [1 2]) ((first fs) [1 2]) (= f stats/mean)]"), "[1.5 3 true]");
     assert_eq!(shown(&mut again, "(defn top [& _] :mine) [(g [1 5]) (h [{:a 4}])]"), "[(5) 4]");
     assert_eq!(shown(&mut again, "(take 2 lazy)"), "({:a 1} {:a 2})");
-    assert_eq!(again.encode(Arc::new(Scripted::new())).map(|text| text.contains("(builtin stats/mean)")), Ok(true));
+    assert_eq!(again.encode().map(|text| text.contains("(builtin stats/mean)")), Ok(true));
 }
 
 #[test]

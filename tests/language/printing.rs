@@ -144,12 +144,12 @@ proptest! {
         let expected = if made.has_equal { "[true true " } else { " true " };
         prop_assert!(shown.contains(expected), "{}\n{}\n{:?}", made_by, shown, reply.failure);
 
-        let snapshot = session.encode(Arc::new(Scripted::new())).expect("it encodes");
+        let snapshot = session.encode().expect("it encodes");
         let mut other = engine().session();
-        if let Err(error) = other.decode(&snapshot, Arc::new(Scripted::new())) {
+        if let Err(error) = other.decode(&snapshot) {
             return Err(TestCaseError::fail(format!("{made_by}\n{error}\n{snapshot}")));
         }
-        let again = other.encode(Arc::new(Scripted::new())).expect("it encodes");
+        let again = other.encode().expect("it encodes");
         prop_assert_eq!(&again, &snapshot, "{}", made_by);
         let restored = other.eval(Request::new(check), Arc::new(Scripted::new()));
         prop_assert_eq!(restored.value, reply.value, "{}", made_by);

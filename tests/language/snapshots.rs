@@ -60,7 +60,7 @@ fn directory_of(text: &str) -> PathBuf {
 #[test]
 fn sessions_are_written_as_the_text_that_is_kept() {
     for document in Document::all() {
-        let made = document.session().encode(host()).expect("it encodes");
+        let made = document.session().encode().expect("it encodes");
         let path = directory_of(&made).join(format!("{}.lisp", document.name));
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             std::fs::create_dir_all(directory_of(&made)).expect("a directory can be made");
@@ -95,7 +95,7 @@ fn what_was_ever_written_is_read_and_means_the_same() {
             let document = document.unwrap_or_else(|| panic!("{} has no document", path.display()));
             let mut session = engine().session();
             let text = std::fs::read_to_string(&path).expect("a text");
-            session.decode(&text, host()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            session.decode(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let wrong = document.wrong_answers(&mut moved(&mut session));
             assert!(wrong.is_empty(), "{}:\n{wrong}", path.display());
             texts += 1;
@@ -125,7 +125,7 @@ fn a_small_change_of_a_session_is_a_small_change_of_its_text() {
                        (def state (atom {:last (first mails)}))
                        (defn about [mail] [(:id mail) @state])";
     assert!(here.eval(Request::new(definitions), host()).failure.is_none());
-    let mut before = here.encode(host()).expect("it encodes");
+    let mut before = here.encode().expect("it encodes");
     assert!(before.lines().count() > 400, "each mail and each atom has a row");
     let mut there = moved(&mut here);
     let changes = [
@@ -144,10 +144,10 @@ fn a_small_change_of_a_session_is_a_small_change_of_its_text() {
             let request = Request { name: Some("program".to_owned()), ..Request::new(change) };
             assert!(session.eval(request, host()).failure.is_none(), "{change}");
         }
-        let after = here.encode(host()).expect("it encodes");
+        let after = here.encode().expect("it encodes");
         let changed = new_rows(&after, &before);
         assert!((1..=8).contains(&changed), "{changed} rows are new after {change}");
-        let same = there.encode(host()).expect("it encodes") == after;
+        let same = there.encode().expect("it encodes") == after;
         assert!(same, "where it was read it is another text after {change}");
         before = after;
     }
@@ -164,7 +164,7 @@ fn what_had_rows_gives_way_when_the_session_is_full() {
     // Both vectors share their items, so that each item has a row.
     let full = "(def xs (mapv (fn [n] [n]) (range 60000))) (def ys (vec (reverse xs)))";
     assert_eq!(eval(&mut session, full), None);
-    session.encode(host()).expect("it encodes");
+    session.encode().expect("it encodes");
     assert_eq!(eval(&mut session, "(def xs nil) (def ys nil)"), None);
     assert_eq!(eval(&mut session, full), None, "what the last text was about does not count");
 }

@@ -145,7 +145,7 @@ fn show(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
     let session = find(store, beginning)?;
     let text = text(store, &session.key)?;
     let (mut environment, host) = (process::engine(0)?.session(), host());
-    environment.decode(&text, host.clone()).map_err(Problem::Failed)?;
+    environment.decode(&text).map_err(|error| Problem::Failed(error.to_string()))?;
     outln!("{}", for_stdout(&environment.describe(None, host)));
     Ok(())
 }
@@ -157,8 +157,8 @@ fn export(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
 }
 
 fn import(store: &dyn Store, text: &str, principal: String) -> Result<(), Problem> {
-    let (mut environment, host) = (process::engine(0)?.session(), host());
-    environment.decode(text, host).map_err(Problem::Failed)?;
+    let mut environment = process::engine(0)?.session();
+    environment.decode(text).map_err(|error| Problem::Failed(error.to_string()))?;
     let key = Key { principal, handle: handle().map_err(Problem::Failed)? };
     store.create(&key, text, &environment.names()).map_err(failed)?;
     outln!("{}", key.handle);

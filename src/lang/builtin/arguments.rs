@@ -167,7 +167,7 @@ pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
 pub fn room(machine: &mut Machine) -> usize {
     let core = &mut *machine.core;
     // If the time limit is reached here, the next check ends the program.
-    let _ = core.meter.drop_aside(&*core.host);
+    let _ = core.meter.drop_aside(&core.host);
     let limit = core.meter.limits.memory;
     usize::try_from(limit.saturating_sub(crate::meter::live()) / 2).unwrap_or(usize::MAX)
 }

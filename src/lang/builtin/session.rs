@@ -25,7 +25,10 @@ pub const TABLE: &[Builtin] = &[
         &[("(string? (session/fork))", "true")],
         |machine, _| {
             let forked = machine.core.host.fork_session();
-            Ok(Value::string(&forked.map_err(|reason| Error::new("NoSession", reason))?))
+            match &*forked {
+                Ok(handle) => Ok(Value::string(handle)),
+                Err(reason) => Err(Error::new("NoSession", reason.clone()).into()),
+            }
         },
     ),
     Builtin::new(
@@ -33,9 +36,9 @@ pub const TABLE: &[Builtin] = &[
         &["[]"],
         "Ends this session and deletes its state when the program has ended.",
         &[("(session/close)", "nil")],
-        |machine, _| {
-            machine.core.host.close_session().map_err(|reason| Error::new("NoSession", reason))?;
-            Ok(Value::Nil)
+        |machine, _| match &*machine.core.host.close_session() {
+            Ok(()) => Ok(Value::Nil),
+            Err(reason) => Err(Error::new("NoSession", reason.clone()).into()),
         },
     ),
 ];

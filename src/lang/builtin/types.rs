@@ -257,7 +257,9 @@ pub fn class_name(value: &Value) -> Value {
         Value::Set(set) if set.order().is_some() => "clojure.lang.PersistentTreeSet",
         Value::Set(_) => "clojure.lang.PersistentHashSet",
         Value::Regex(_) => "java.util.regex.Pattern",
-        Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) => "clojure.lang.Fn",
+        Value::Builtin(_) | Value::Native(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) => {
+            "clojure.lang.Fn"
+        }
         Value::Var(_) => "clojure.lang.Var",
         Value::Cell(cell) => match cell.cell_kind() {
             CellKind::Atom => "clojure.lang.Atom",

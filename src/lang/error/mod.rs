@@ -80,6 +80,12 @@ impl Error {
         Error { wording, ..Error::new(code, format!("expected {expectation}")) }
     }
 
+    /// Creates a `TypeError` about an argument of a function whose name is prepended to the message.
+    pub(crate) fn of_argument(message: String) -> Error {
+        let wording = Wording { lacks_function: true, got_nil: false };
+        Error { wording, ..Error::new("TypeError", message) }
+    }
+
     /// True if the error reports that nil came where another value was expected.
     pub(crate) fn got_nil(&self) -> bool {
         self.wording.got_nil

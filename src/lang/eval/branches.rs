@@ -12,7 +12,7 @@ use crate::error::{Error, Outcome};
 use crate::heap::Handle;
 use crate::host::{CallId, ToolCall, ToolReply};
 use crate::machine::{Branch, Event, Turn, Turns};
-use crate::meter::{self, Account};
+use crate::meter::{self, Account, Outside};
 use crate::value::Value;
 use crate::value::release::Scratch;
 use std::collections::VecDeque;
@@ -23,10 +23,10 @@ use std::time::Duration;
 
 impl Machine {
     /// Makes a host call; other branches run in the meantime.
-    pub(super) fn call_host(&mut self, call: ToolCall) -> ToolReply {
+    pub(super) fn call_host(&mut self, call: ToolCall) -> Outside<ToolReply> {
         let host = self.core.host.clone();
         let id = self.is_branch().then(|| call.id.clone());
-        self.give_way(id, || host.call(call)).unwrap_or(ToolReply::Stopped)
+        self.give_way(id, || host.call(call)).unwrap_or_else(|| Outside::of(|| ToolReply::Stopped))
     }
 
     /// Returns whether this machine runs a branch other than the main one.

@@ -4,13 +4,16 @@ use super::lazy::rest_of;
 use super::transients;
 use super::{Machine, NODES_A_CALL};
 use crate::error::{Error, Outcome, Raised, Signal, describe};
+use crate::host::panic_text;
 use crate::machine::{Answer, Frame, Stopped, Walked, here};
-use crate::native::{ArityRange, Builtin, call_shape};
+use crate::meter;
+use crate::native::{ArityRange, Builtin, Native, call_shape};
 use crate::node::{Arity, Code};
 use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::function::Closure;
 use crate::value::list::List;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The location of a call.
@@ -376,6 +379,12 @@ impl Machine {
                 }
                 (bound.builtin.run)(machine, &mut all)
             }),
+            Value::Native(native) => self.nested(|machine| {
+                if !native.about.arity.accepts(arguments.len()) {
+                    return Err(builtin_arity(native.about, arguments.len()).into());
+                }
+                machine.run_native(native, arguments).map_err(|signal| machine.named(signal, native.about))
+            }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
             // A var may refer to itself, so this call counts towards the depth limit like any other.
             Value::Var(name) => self.nested(|machine| {
@@ -443,6 +452,31 @@ impl Machine {
     }
 
     /// Runs a callee that is not a closure at one more level of depth.
+    /// Calls a function of the embedder. A panic in it is the error `FunctionPanic` of this call, and memory that the
+    /// panic handler took is not charged.
+    fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
+        let (top, depth, nesting) = (self.stack.len(), self.depth, self.nesting);
+        let (live, high) = (meter::balance(), meter::mark());
+        let ended = catch_unwind(AssertUnwindSafe(|| (native.run)(self, arguments)));
+        let most = meter::highest_since(high);
+        match ended {
+            // Memory that was released again before the function returned counts as well.
+            Ok(_) if self.core.meter.memory_counted && most > self.core.meter.limits.memory => {
+                self.core.meter.peak_memory = self.core.meter.peak_memory.max(most);
+                Err(meter::limit("memory", meter::bytes(self.core.meter.limits.memory), meter::bytes(most)).into())
+            }
+            Ok(result) => result,
+            Err(payload) => {
+                self.stack.truncate(top);
+                (self.depth, self.nesting) = (depth, nesting);
+                meter::set_balance(live);
+                let message = format!("`{}` panicked: {}", native.about.name, panic_text(&*payload));
+                meter::outside(|| drop(payload));
+                Err(Error::new("FunctionPanic", message).about(native.about.name).into())
+            }
+        }
+    }
+
     fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Outcome<Value>) -> Outcome<Value> {
         self.depth += 1;
         self.nesting += 2;

@@ -88,7 +88,7 @@ impl Machine {
             return Ok(Some(Meaning::Global(self.core.globals.index(plain))));
         }
         if let Some(builtin) = self.core.registry.find(name) {
-            return Ok(Some(Meaning::Builtin(builtin)));
+            return Ok(Some(Meaning::of(&self.core.registry, builtin)));
         }
         if let Some(value) = self.core.registry.constant(name) {
             return Ok(Some(Meaning::Constant(value)));
@@ -163,7 +163,8 @@ impl Machine {
         }
         let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
         let globals: Vec<&str> = self.core.globals.iter().map(|global| global.name).collect();
-        let tools = self.core.host.catalogue().tools;
+        let catalogue = self.core.host.catalogue();
+        let tools = &catalogue.tools;
         let qualified: Vec<String> =
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
@@ -419,6 +420,7 @@ impl Copying<'_> {
             Value::Annotated(symbol) => FormKind::Symbol(self.text(symbol.name.as_str())?),
             Value::Regex(regex) => FormKind::Regex(self.text(regex.as_str())?),
             Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
+            Value::Native(native) => FormKind::Symbol(native.about.qualified()),
             Value::Var(name) => FormKind::List(vec![Form::symbol("var", span), Form::symbol(name.as_str(), span)]),
             Value::List(_) | Value::Lazy(_) => FormKind::List(self.forms(value, levels)?),
             Value::Vector(_) => FormKind::Vector(self.forms(value, levels)?),

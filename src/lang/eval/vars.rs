@@ -67,6 +67,7 @@ impl Machine {
         Ok(match self.find_meaning(name)? {
             Some(Meaning::Global(index)) => Some(self.core.globals.name(index).to_string()),
             Some(Meaning::Builtin(builtin)) => Some(builtin.qualified()),
+            Some(Meaning::Native(native)) => Some(native.about.qualified()),
             Some(Meaning::Prelude(qualified, _)) => Some(qualified),
             Some(Meaning::Tool(tool)) => Some(tool.qualified_name()),
             Some(Meaning::Constant(_) | Meaning::Held(_)) => Some(name.to_string()),
@@ -92,6 +93,7 @@ impl Machine {
         }
         match self.find_meaning(name)? {
             Some(Meaning::Builtin(builtin)) => Ok(Value::Builtin(builtin)),
+            Some(Meaning::Native(native)) => Ok(Value::Native(native)),
             Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),
             Some(Meaning::Tool(tool)) => Ok(Value::Tool(tool)),
             Some(Meaning::Constant(value) | Meaning::Held(value)) => Ok(value),

@@ -2,18 +2,9 @@
 
 use super::Machine;
 use crate::error::{Halt, Outcome};
-use crate::host::Host;
 use crate::value::Value;
-use std::any::Any;
 
 impl Machine {
-    /// Returns the host of this evaluation if it is of type `H`. Functions that the host has added to the language
-    /// use it.
-    pub fn host<H: Host>(&self) -> Option<&H> {
-        let host: &dyn Any = &*self.core.host;
-        host.downcast_ref()
-    }
-
     /// Charges fuel for steps.
     ///
     /// # Errors
@@ -33,7 +24,7 @@ impl Machine {
         if self.core.heap.wants_sweep() {
             self.sweep();
         }
-        self.or_sweep(|machine| machine.core.meter.look(&*machine.core.host))
+        self.or_sweep(|machine| machine.core.meter.look(&machine.core.host))
     }
 
     /// Checks that `bytes` of memory may be allocated. Bulk operations call this before they allocate.
@@ -41,7 +32,7 @@ impl Machine {
     /// # Errors
     /// Returns a halt if the memory limit does not allow it.
     pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
-        self.or_sweep(|machine| machine.core.meter.check_memory(bytes, &*machine.core.host))
+        self.or_sweep(|machine| machine.core.meter.check_memory(bytes, &machine.core.host))
     }
 
     /// Returns whether `count` values fit into a quarter of the remaining memory, so that they may be reserved
@@ -57,7 +48,7 @@ impl Machine {
     /// Returns a halt if the time limit is exceeded or the host requests one.
     pub fn check_time(&mut self) -> Outcome<()> {
         let core = &mut *self.core;
-        Ok(core.meter.check_time(&*core.host)?)
+        Ok(core.meter.check_time(&core.host)?)
     }
 
     /// Checks that memory for `count` values may be allocated. Counts below 64 are not checked.
@@ -90,7 +81,7 @@ impl Machine {
         let most = usize::try_from(self.core.meter.limits.memory / 4).unwrap_or(usize::MAX);
         let core = &mut *self.core;
         // Only the time limit can be exceeded here; the program then ends at the next check.
-        let (meter, host) = (&mut core.meter, &*core.host);
+        let (meter, host) = (&mut core.meter, &core.host);
         let mut stop = || meter.check_time(host).is_err();
         core.heap.sweep(most, &mut stop)
     }

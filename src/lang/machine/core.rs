@@ -4,7 +4,7 @@
 use super::Object;
 use crate::error::{Error, Halt};
 use crate::heap::{Handle, Heap};
-use crate::host::{CallRecord, Host};
+use crate::host::{CallRecord, HostAccess};
 use crate::meter::{self, Account, Meter};
 use crate::registry::Registry;
 use crate::value::Value;
@@ -28,7 +28,7 @@ pub struct Core {
     /// numbers; see [`snapshot`](crate::snapshot). A cache: it can be dropped at any time.
     pub rows: Vec<(i64, Object)>,
     /// The host: the only access to the outside.
-    pub host: Arc<dyn Host>,
+    pub host: HostAccess,
     /// The language's functions.
     pub registry: Arc<Registry>,
     /// The pool of stacks, and of threads for branches.
@@ -57,6 +57,8 @@ pub struct Core {
     pub random: Option<u64>,
     /// The evaluation's memory account, while no thread has it open.
     pub account: Account,
+    /// The names bound for this evaluation only, with the definitions that they hide.
+    lent: Vec<(u32, Global)>,
     /// Cache of the last few regular expressions compiled at run time.
     pub regexes: HashMap<String, Arc<Pattern>>,
     /// Cache of the working tables of the last few searches, the most recent last.
@@ -261,7 +263,7 @@ impl Globals {
 
 impl Core {
     /// Creates the core of an empty session.
-    pub fn new(meter: Meter, host: Arc<dyn Host>, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
+    pub fn new(meter: Meter, host: HostAccess, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
         Core {
             meter,
             heap: Heap::default(),
@@ -282,13 +284,36 @@ impl Core {
             form: 0,
             random: None,
             account: Account::default(),
+            lent: Vec::new(),
             regexes: HashMap::new(),
             tables: Vec::new(),
         }
     }
 
+    /// Binds a name for this evaluation only. Programs that run later see the definition that it hides.
+    pub(crate) fn lend(&mut self, name: &str, value: Value) {
+        let index = self.globals.index(name);
+        let hidden = std::mem::replace(
+            &mut self.globals.slots[index as usize],
+            Global { value: Some(value), ..Global::default() },
+        );
+        if !self.lent.iter().any(|(known, _)| *known == index) {
+            self.lent.push((index, hidden));
+        }
+    }
+
+    /// Defines a name, or removes its definition, for the embedder.
+    pub(crate) fn define(&mut self, name: &str, value: Option<Value>) {
+        let index = self.globals.index(name);
+        self.globals.set(index, Global { value, ..Global::default() });
+        self.commit(&Value::Nil);
+    }
+
     /// Drops all state that belongs to a single evaluation.
     pub fn end_evaluation(&mut self) {
+        for (index, hidden) in std::mem::take(&mut self.lent) {
+            self.globals.slots[index as usize] = hidden;
+        }
         self.meter.close();
         self.prints = String::new();
         self.captured = Vec::new();
@@ -333,10 +358,13 @@ impl Core {
             roots
         };
         self.heap.commit();
-        let (meter, host) = (&mut self.meter, &*self.host);
+        let (meter, host) = (&mut self.meter, &self.host);
         // The changes are kept even if the time limit is exceeded during the sweep.
         self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
-        self.globals.commit()
+        let defined = self.globals.commit();
+        // A definition of the program replaces a binding for the evaluation.
+        self.lent.retain(|(index, _)| !defined.iter().any(|name| name == self.globals.name(*index)));
+        defined
     }
 
     /// Undoes the definitions and heap changes of the running form.
@@ -358,10 +386,10 @@ impl Core {
         }
         let (most, has_some) = (limits.session, !self.globals.is_empty());
         if self.meter.memory_counted && has_some && meter::live() > most {
-            self.meter.drop_aside(&*self.host)?;
+            self.meter.drop_aside(&self.host)?;
             if meter::live() > most {
                 self.rows = Vec::new();
-                self.meter.drop_aside(&*self.host)?;
+                self.meter.drop_aside(&self.host)?;
             }
             let live = meter::live();
             if live > most {

@@ -3,9 +3,11 @@
 //! A thread opens the account to work for the evaluation, and closes it to hand the work to another thread or to end
 //! it.
 
-use super::allocator::{balance, set_balance};
+use super::allocator::{balance, mark, set_balance, set_highest};
 use super::owed;
 use crate::value::release::{self, Aside};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// An account that is not open on any thread.
@@ -78,14 +80,59 @@ impl Drop for Leaving {
     }
 }
 
-/// Runs `work` without charging the account on this thread for what it allocates or releases.
-pub(crate) fn outside<R>(work: impl FnOnce() -> R) -> R {
-    let live = balance();
-    let aside = release::exchange(Aside::default());
-    let owed = owed::exchange(None);
+/// Runs `work` without charging the evaluation on this thread for the memory and the steps that it takes.
+///
+/// A function that the embedder adds to the language uses it for state that outlives the call, such as a cache or a
+/// connection. The result must not be dropped by the evaluation, which would be credited for it. Outside of an
+/// evaluation, this is a plain call.
+pub fn outside<R>(work: impl FnOnce() -> R) -> R {
+    /// Restores the account, also if `work` panics.
+    struct Restore {
+        live: i64,
+        highest: i64,
+        aside: Option<Aside>,
+        owed: Option<u64>,
+    }
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            owed::exchange(self.owed);
+            release::exchange(self.aside.take().unwrap_or_default());
+            set_balance(self.live);
+            set_highest(self.highest);
+        }
+    }
+    let restore = Restore {
+        live: balance(),
+        highest: mark(),
+        aside: Some(release::exchange(Aside::default())),
+        owed: owed::exchange(None),
+    };
     let result = work();
-    owed::exchange(owed);
-    release::exchange(aside);
-    set_balance(live);
+    drop(restore);
     result
+}
+
+/// A value of the host, created and dropped outside of the evaluation's account.
+pub(crate) struct Outside<T>(ManuallyDrop<T>);
+
+impl<T> Outside<T> {
+    /// Computes a value outside of the account.
+    pub(crate) fn of(work: impl FnOnce() -> T) -> Outside<T> {
+        Outside(ManuallyDrop::new(outside(work)))
+    }
+}
+
+impl<T> Deref for Outside<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for Outside<T> {
+    fn drop(&mut self) {
+        // SAFETY: the value is not used after its destructor.
+        outside(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
 }

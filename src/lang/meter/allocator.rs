@@ -12,6 +12,9 @@ use std::cell::Cell;
 thread_local! {
     /// Live bytes of the account that is open on this thread.
     static BALANCE: Cell<i64> = const { Cell::new(0) };
+
+    /// The maximum of the balance since it was last marked.
+    static HIGHEST: Cell<i64> = const { Cell::new(0) };
 }
 
 /// Wraps a global allocator so that lispbox can enforce its memory limits.
@@ -50,6 +53,35 @@ fn add(bytes: i64) {
     let _ = BALANCE.try_with(|balance| balance.set(balance.get().wrapping_add(bytes)));
 }
 
+/// Charges an allocation of at least a page, which can raise the maximum noticeably.
+#[inline]
+fn add_block(bytes: i64) {
+    add(bytes);
+    if bytes >= LARGE {
+        let _ = HIGHEST.try_with(|highest| highest.set(highest.get().max(balance())));
+    }
+}
+
+/// The size from which a single allocation is noted in the maximum.
+const LARGE: i64 = 4_096;
+
+/// Starts to record the maximum of the balance; returns the maximum so far, for [`highest_since`].
+pub(crate) fn mark() -> i64 {
+    HIGHEST.replace(balance())
+}
+
+/// Restores the maximum of the balance that [`mark`] returned.
+pub(super) fn set_highest(bytes: i64) {
+    HIGHEST.set(bytes);
+}
+
+/// Returns the maximum of the balance since [`mark`], which returned `before`.
+pub(crate) fn highest_since(before: i64) -> u64 {
+    let highest = HIGHEST.get().max(balance());
+    HIGHEST.set(before.max(highest));
+    u64::try_from(highest).unwrap_or(0)
+}
+
 // SAFETY: every method passes its arguments through to `inner` unchanged and returns its result. Apart from that, the
 // methods access only a plain thread-local integer without a destructor, which neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
@@ -58,7 +90,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
         // SAFETY: the caller upholds the contract of `alloc`, which is that of `inner`.
         let block = unsafe { self.inner.alloc(layout) };
         if !block.is_null() {
-            add(size_class(layout.size()));
+            add_block(size_class(layout.size()));
         }
         block
     }
@@ -68,7 +100,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
         // SAFETY: as in `alloc`.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
         if !block.is_null() {
-            add(size_class(layout.size()));
+            add_block(size_class(layout.size()));
         }
         block
     }
@@ -85,14 +117,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
         // SAFETY: as in `dealloc`; the new size is passed through.
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         if !moved.is_null() {
-            add(size_class(new_size) - size_class(layout.size()));
+            add_block(size_class(new_size) - size_class(layout.size()));
         }
         moved
     }
 }
 
 /// Opens an account with this balance on this thread.
-pub(super) fn set_balance(bytes: i64) {
+pub(crate) fn set_balance(bytes: i64) {
     BALANCE.with(|balance| balance.set(bytes));
 }
 

@@ -11,9 +11,10 @@ mod owed;
 mod residence;
 
 pub use account::Account;
-pub(crate) use account::outside;
-pub(crate) use allocator::balance;
+pub(crate) use account::Outside;
+pub use account::outside;
 pub use allocator::{Metered, is_installed};
+pub(crate) use allocator::{balance, highest_since, mark, set_balance};
 pub use limits::{Limits, parse_size};
 pub(crate) use owed::owe;
 pub use residence::Residence;
@@ -21,7 +22,7 @@ pub(crate) use residence::Watch;
 use residence::Watched;
 
 use crate::error::Halt;
-use crate::host::Host;
+use crate::host::HostAccess;
 use crate::value::release;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,7 +118,7 @@ impl Meter {
     /// Checks all limits and issues the next grant.
     #[cold]
     #[inline(never)]
-    pub fn look(&mut self, host: &dyn Host) -> Result<(), Halt> {
+    pub fn look(&mut self, host: &HostAccess) -> Result<(), Halt> {
         let looked = self.look_at_all(host);
         if looked.is_ok() {
             release::more();
@@ -127,7 +128,7 @@ impl Meter {
         looked
     }
 
-    fn look_at_all(&mut self, host: &dyn Host) -> Result<(), Halt> {
+    fn look_at_all(&mut self, host: &HostAccess) -> Result<(), Halt> {
         // Keeps `pay_one` far from wrapping around.
         self.ticks = self.ticks.max(i64::MIN / 2);
         let spent = self.fuel_spent();
@@ -155,7 +156,7 @@ impl Meter {
     }
 
     /// Checks the memory limit as if `more` additional bytes were allocated.
-    pub fn check_memory(&mut self, more: u64, host: &dyn Host) -> Result<(), Halt> {
+    pub fn check_memory(&mut self, more: u64, host: &HostAccess) -> Result<(), Halt> {
         let mut live = live();
         self.peak_memory = self.peak_memory.max(live.min(self.limits.memory));
         if !self.memory_counted || live.saturating_add(more) <= self.limits.memory {
@@ -173,7 +174,7 @@ impl Meter {
     }
 
     /// Drops all garbage whose drop was deferred.
-    pub fn drop_aside(&mut self, host: &dyn Host) -> Result<(), Halt> {
+    pub fn drop_aside(&mut self, host: &HostAccess) -> Result<(), Halt> {
         while release::more() {
             self.check_time(host)?;
         }
@@ -181,7 +182,7 @@ impl Meter {
     }
 
     /// Checks cancellation, the time limits and the memory of the process.
-    pub fn check_time(&mut self, host: &dyn Host) -> Result<(), Halt> {
+    pub fn check_time(&mut self, host: &HostAccess) -> Result<(), Halt> {
         if host.cancelled() {
             return Err(Halt::Cancelled);
         }

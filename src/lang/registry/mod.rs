@@ -11,7 +11,7 @@ pub use prelude::{Declaration, Function, Prelude};
 use crate::error::Outcome;
 use crate::index::Index;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Native};
 use crate::value::Value;
 use crate::value::function::Closure;
 use crate::value::pattern::Pattern;
@@ -24,8 +24,11 @@ use std::sync::{Arc, OnceLock};
 /// Pairs of an alias and its target.
 pub type Aliases = &'static [(&'static str, &'static str)];
 
-/// A table of functions that a host adds to the language, with the title of its area.
+/// A table of functions, with the title of its area.
 pub type Table = (&'static str, &'static [Builtin]);
+
+/// The title of the area of functions that the embedder added.
+const HOST: &str = "Functions of the host";
 
 /// One area of the library: a section of the reference.
 #[derive(Clone, Copy)]
@@ -88,7 +91,8 @@ pub struct Library {
 /// All builtins by name, and the prelude, which is loaded on first use.
 pub struct Registry {
     library: &'static Library,
-    added: Vec<Table>,
+    /// The functions that the embedder added, in the order of their registration.
+    natives: Vec<Arc<Native>>,
     by_name: HashMap<&'static str, &'static Builtin, RandomState>,
     steps: HashMap<&'static str, &'static Builtin, RandomState>,
     prelude: OnceLock<Prelude>,
@@ -124,7 +128,7 @@ impl Registry {
         let steps = library.areas.iter().flat_map(|area| area.steps).copied().flatten();
         let steps = steps.map(|step| (step.name, *step)).collect();
         let (prelude, index) = Default::default();
-        Ok(Registry { library, added: Vec::new(), by_name, steps, prelude, index, is_plain: false })
+        Ok(Registry { library, natives: Vec::new(), by_name, steps, prelude, index, is_plain: false })
     }
 
     /// Returns the registry without shortcuts: the evaluator performs every call, with the same results.
@@ -132,25 +136,28 @@ impl Registry {
         Registry { is_plain: true, ..self }
     }
 
-    /// Adds functions of the host.
+    /// Adds a function of the embedder.
     ///
     /// # Errors
     /// Returns a message naming the function if its name already exists or has no namespace.
-    pub fn add(&mut self, (title, table): Table) -> Result<(), String> {
-        for builtin in table {
-            let name = builtin.name;
-            if split_name(name).0.is_none() {
-                return Err(format!(
-                    "a function of the host needs a name with a namespace, such as `host/{name}`; `{name}` has none"
-                ));
-            }
-            if self.find_any(name).is_some() || self.find_any_prelude(name).is_some() {
-                return Err(format!("the language has a function `{name}` already; give the host's another name"));
-            }
-            self.by_name.insert(name, builtin);
+    pub fn add(&mut self, native: Native) -> Result<(), String> {
+        let name = native.about.name;
+        if split_name(name).0.is_none() {
+            return Err(format!(
+                "a function of the host needs a name with a namespace, such as `host/{name}`; `{name}` has none"
+            ));
         }
-        self.added.push((title, table));
+        if self.find_any(name).is_some() || self.find_any_prelude(name).is_some() {
+            return Err(format!("the language has a function `{name}` already; give the host's another name"));
+        }
+        self.by_name.insert(name, native.about);
+        self.natives.push(Arc::new(native));
         Ok(())
+    }
+
+    /// Returns the function that a description stands for; `None` for a builtin of the library.
+    pub fn native(&self, about: &'static Builtin) -> Option<Arc<Native>> {
+        self.natives.iter().find(|native| std::ptr::eq(native.about, about)).cloned()
     }
 
     /// True if the evaluator may inline common functions, with the same result.
@@ -173,7 +180,7 @@ impl Registry {
     /// Returns the titles and tables of all areas: those of the library, then those of the host.
     pub fn areas(&self) -> impl Iterator<Item = Table> {
         let areas = self.library.areas.iter().map(|area| (area.title, area.table));
-        areas.chain(self.added.iter().copied())
+        areas.chain(self.natives.iter().map(|native| (HOST, std::slice::from_ref(native.about))))
     }
 
     /// Returns the functions written in the language itself, indexed on first use.

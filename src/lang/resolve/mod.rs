@@ -10,9 +10,10 @@ pub mod shape;
 
 use crate::error::{Error, Outcome, Signal};
 use crate::form::{Form, FormKind};
-use crate::native::Builtin;
+use crate::native::{Builtin, Native};
 use crate::node::*;
 use crate::operators::Operator;
+use crate::registry::Registry;
 use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::function::{Closure, ToolFunction};
@@ -27,6 +28,8 @@ pub enum Meaning {
     Global(u32),
     /// A builtin.
     Builtin(&'static Builtin),
+    /// A function that the embedder added.
+    Native(Arc<Native>),
     /// A function of the prelude, with its qualified name.
     Prelude(String, Arc<Closure>),
     /// A tool.
@@ -36,6 +39,13 @@ pub enum Meaning {
     Constant(Value),
     /// A value of the session under a name whose meaning changes later, such as `*1`. Functions capture the value.
     Held(Value),
+}
+
+impl Meaning {
+    /// Returns the meaning of the name of a builtin, which may be the description of an embedder's function.
+    pub(crate) fn of(registry: &Registry, builtin: &'static Builtin) -> Meaning {
+        registry.native(builtin).map_or(Meaning::Builtin(builtin), Meaning::Native)
+    }
 }
 
 /// The services of the session and the host that resolution needs.
@@ -194,6 +204,10 @@ impl<'a> Resolver<'a> {
             Meaning::Builtin(builtin) => {
                 self.frames.note_name(name, || builtin.qualified());
                 Node::Constant(Value::Builtin(builtin))
+            }
+            Meaning::Native(native) => {
+                self.frames.note_name(name, || native.about.qualified());
+                Node::Constant(Value::Native(native))
             }
             Meaning::Prelude(qualified, closure) => {
                 self.frames.note_name(name, || qualified);

@@ -18,10 +18,19 @@ use crate::value::{Reduced, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Error code for a text of an unknown version.
+pub const VERSION_ERROR: &str = "SnapshotVersion";
+
+/// Error code for a text that is no snapshot.
+pub const FORMAT_ERROR: &str = "SnapshotFormat";
+
+/// Error code for a snapshot that uses a function which the engine lacks.
+pub const MISSING_ERROR: &str = "SnapshotMissing";
+
 /// Restores an environment into an empty session.
 ///
 /// # Errors
-/// Returns `SnapshotError` if the text cannot be decoded, with the position of the damage where it is known. Halts,
+/// Returns one of the codes above, or `SnapshotError` if the text cannot be decoded, with the position of the damage where it is known. Halts,
 /// such as those of limits, pass through unchanged.
 pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     read(machine, source).map_err(|signal| match signal.raised() {
@@ -31,7 +40,7 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
             let place = format!("the snapshot is damaged at line {line}, column {column}");
             Error::new("SnapshotError", format!("{place}: {message}")).into()
         }
-        Raised::Error(error) if error.code != "SnapshotError" => {
+        Raised::Error(error) if !error.code.starts_with("Snapshot") => {
             Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)).into()
         }
         _ => signal,
@@ -40,8 +49,7 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
 
 fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     machine.charge(source.text.len() as u64 / 16)?;
-    let reading = Reading { nesting: CODE_NESTING, ..Reading::default() };
-    let forms = reader::read_as(&source.text, &reading)
+    let forms = forms(&source.text)
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
     let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
     decoder.header(forms.first())?;
@@ -88,6 +96,11 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     Ok(())
 }
 
+/// Reads the rows of a snapshot.
+pub fn forms(text: &str) -> Result<Vec<Form>, reader::ReadError> {
+    reader::read_as(text, &Reading { nesting: CODE_NESTING, ..Reading::default() })
+}
+
 /// Splits a row into its head symbol and its arguments.
 fn row_parts(form: &Form) -> (&str, &[Form]) {
     match form.as_list() {
@@ -115,11 +128,11 @@ impl Decoder<'_> {
         match form.map(row_parts) {
             Some(("lispbox-session", [Form { kind: FormKind::Int(1..=VERSION), .. }])) => Ok(()),
             Some(("lispbox-session", [Form { kind: FormKind::Int(version), .. }])) => Err(Error::new(
-                "SnapshotError",
+                VERSION_ERROR,
                 format!("the snapshot has version {version}; this build reads versions 1 to {VERSION}"),
             )
             .into()),
-            _ => Err(Error::new("SnapshotError", "this is not a snapshot of a session").into()),
+            _ => Err(Error::new(FORMAT_ERROR, "this is not a snapshot of a session").into()),
         }
     }
 
@@ -277,6 +290,7 @@ impl Decoder<'_> {
             ("set", items) => Ok(Value::Set(Arc::new(self.values(items)?.into_iter().collect::<Set>()))),
             ("builtin", [name]) => match meaning_of(self.machine, name.as_symbol().unwrap_or_default())? {
                 Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),
+                Some(Meaning::Native(native)) => Ok(Value::Native(native)),
                 _ => self.builtin(name).map(Value::Builtin),
             },
             ("bound", [name, arguments @ ..]) => {
@@ -306,7 +320,8 @@ impl Decoder<'_> {
     fn builtin(&self, name: &Form) -> Outcome<&'static crate::native::Builtin> {
         let text = name.as_symbol().unwrap_or_default();
         self.machine.core.registry.find_any(text).ok_or_else(|| {
-            Error::new("SnapshotError", format!("the snapshot uses `{text}`, which this build does not have")).into()
+            let message = format!("the snapshot uses `{text}`, which this build does not have");
+            Error::new(MISSING_ERROR, message).about(text).into()
         })
     }
 
@@ -448,7 +463,7 @@ fn told(form: &Form) -> Option<String> {
 fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     let registry = &machine.core.registry;
     match (registry.find_any(name), registry.find_any_prelude(name)) {
-        (Some(builtin), _) => Ok(Some(Meaning::Builtin(builtin))),
+        (Some(builtin), _) => Ok(Some(Meaning::of(registry, builtin))),
         (None, Some(function)) => machine.prelude_meaning(function).map(Some),
         (None, None) => Ok(None),
     }

@@ -326,6 +326,9 @@ impl<'m> Encoder<'m> {
             Value::Builtin(builtin) => {
                 let _ = write!(out, "(builtin {})", builtin.qualified());
             }
+            Value::Native(native) => {
+                let _ = write!(out, "(builtin {})", native.about.qualified());
+            }
             Value::Var(name) => {
                 out.push_str("(var ");
                 write_symbol(out, name.as_str());

@@ -19,8 +19,6 @@ pub struct EncodeError {
 pub enum EncodeReason {
     /// Encoding exceeded its limit on time, memory or steps: the name of the limit, and a message.
     Limit(&'static str, String),
-    /// The host cancelled the encoding.
-    Cancelled,
     /// A delay or lazy sequence is stuck in the middle of its computation, because of a defect in lispbox.
     Unfinished,
     /// The session holds an atom, a delay or a lazy sequence of another session, passed in by a host function.
@@ -35,7 +33,8 @@ impl EncodeError {
     /// Converts a signal raised while encoding the definition `name`.
     pub(crate) fn of(name: Option<String>, signal: &Signal) -> EncodeError {
         let reason = match signal.raised() {
-            Raised::Halt(Halt::Cancelled) => EncodeReason::Cancelled,
+            // It runs without a host, so there is none that could cancel it.
+            Raised::Halt(Halt::Cancelled) => EncodeReason::Defect("it was cancelled".to_owned()),
             Raised::Halt(halt @ Halt::Limit { name, .. }) => EncodeReason::Limit(name, halt_message(halt)),
             Raised::Error(error) | Raised::Fault(Fault { error, .. }) => match &*error.code {
                 UNFINISHED => EncodeReason::Unfinished,
@@ -63,7 +62,6 @@ impl std::fmt::Display for EncodeError {
         }
         match &self.reason {
             EncodeReason::Limit(_, message) | EncodeReason::Defect(message) => f.write_str(message),
-            EncodeReason::Cancelled => f.write_str("it was cancelled"),
             EncodeReason::Unfinished => f.write_str("a value in it is still being computed"),
             EncodeReason::Foreign => f.write_str("it holds an atom or a sequence of another session"),
             EncodeReason::Busy => f.write_str("the system cannot allocate a stack; try again"),

@@ -13,7 +13,7 @@ mod decode;
 mod encode;
 mod failure;
 
-pub use decode::decode;
+pub use decode::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR, decode, forms};
 pub use encode::encode;
 pub use failure::{EncodeError, EncodeReason};
 

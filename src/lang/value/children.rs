@@ -87,6 +87,7 @@ impl Value {
             | Value::Time(_)
             | Value::Regex(_)
             | Value::Builtin(_)
+            | Value::Native(_)
             | Value::Tool(_)
             | Value::Var(_)
             | Value::Cell(_)

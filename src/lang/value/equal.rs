@@ -149,6 +149,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Time(a), Value::Time(b)) => a == b,
         (Value::Regex(a), Value::Regex(b)) => Arc::ptr_eq(a, b),
         (Value::Builtin(a), Value::Builtin(b)) => std::ptr::eq(*a, *b),
+        (Value::Native(a), Value::Native(b)) => Arc::ptr_eq(a, b),
         (Value::Closure(a), Value::Closure(b)) => {
             Arc::ptr_eq(a, b)
                 || (a.index == b.index && Arc::ptr_eq(&a.group, &b.group) && Arc::ptr_eq(&a.captures, &b.captures))
@@ -413,6 +414,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
         }
         Value::Regex(regex) => regex.as_str().hash(state),
         Value::Builtin(builtin) => builtin.name.hash(state),
+        Value::Native(native) => native.about.name.hash(state),
         Value::Closure(closure) => {
             match identity {
                 Identity::Address => state.write_usize(Arc::as_ptr(&closure.captures).addr()),

@@ -32,7 +32,7 @@ pub(crate) mod walk;
 
 use crate::error::Error;
 pub use crate::heap::Handle;
-use crate::native::Builtin;
+use crate::native::{Builtin, Native};
 use bigdecimal::BigDecimal;
 pub use function::{Bound, Closure, ToolFunction};
 pub use list::List;
@@ -84,6 +84,8 @@ pub enum Value {
     Regex(Arc<pattern::Pattern>),
     /// A function built into the language
     Builtin(&'static Builtin),
+    /// A function that the embedder added to the language
+    Native(Arc<Native>),
     /// A function made by `fn`
     Closure(Arc<Closure>),
     /// A partially applied builtin, as created by `partial` and `comp`
@@ -131,6 +133,7 @@ impl Clone for Value {
         match self {
             Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Char(_) => {}
             Value::Str(Text::Short(_)) | Value::Builtin(_) => {}
+            Value::Native(function) => forget(function.clone()),
             Value::Str(Text::Long(text)) => forget(text.clone()),
             Value::Keyword(name) | Value::Symbol(name) | Value::Var(name) => forget(name.clone()),
             Value::Annotated(symbol) => forget(symbol.clone()),
@@ -258,7 +261,10 @@ impl Value {
 
     /// True for functions, tools and vars. False for other callable values, such as keywords and collections.
     pub fn is_function(&self) -> bool {
-        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) | Value::Var(_))
+        matches!(
+            self,
+            Value::Builtin(_) | Value::Native(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) | Value::Var(_)
+        )
     }
 
     /// True for values that hold no other values directly. The content of a cell is in the heap, so cells are scalars.
@@ -296,6 +302,7 @@ impl Value {
             | Value::Decimal(_)
             | Value::Time(_)
             | Value::Builtin(_)
+            | Value::Native(_)
             | Value::Tool(_)
             | Value::Var(_) => return None,
         })
@@ -321,7 +328,7 @@ impl Value {
             Value::Set(_) => "a set",
             Value::Regex(_) => "a regex",
             Value::Bound(bound) if bound.unbound_name().is_some() => "a name without a value",
-            Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) => "a function",
+            Value::Builtin(_) | Value::Native(_) | Value::Closure(_) | Value::Bound(_) => "a function",
             Value::Var(_) => "a var",
             Value::Tool(_) => "a tool",
             Value::Cell(handle) => handle.kind(),

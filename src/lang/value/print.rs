@@ -452,6 +452,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         }
         Value::Regex(regex) => out.write_str(regex.as_str()),
         Value::Builtin(builtin) => write!(out, "#<function {}>", builtin.name),
+        Value::Native(native) => write!(out, "#<function {}>", native.about.name),
         Value::Closure(closure) => match closure.group.lambdas[closure.index as usize].name.as_deref() {
             Some(name) => write!(out, "#<function {name}>"),
             None => out.write_str("#<function>"),

@@ -380,7 +380,16 @@ impl Downstreams {
     /// asked for consent: calls for which the policy requires consent are refused.
     pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
         let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
-        let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
+        let call = ToolCall {
+            id: CallId::default(),
+            server,
+            tool,
+            arguments,
+            remaining: timeout,
+            timeout,
+            fuel: 0,
+            memory: 0,
+        };
         let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
         let Some(audit) = self.audit() else { return self.call_as_decided(&call, &consent, None).await.reply };
         let begun = Instant::now();

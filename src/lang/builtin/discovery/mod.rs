@@ -126,6 +126,7 @@ fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
         named if let Some(name) = named.as_name() => cut(name.as_str()).to_string(),
         Value::Str(text) => cut(text.as_str()).to_string(),
         Value::Builtin(builtin) => builtin.name.to_string(),
+        Value::Native(native) => native.about.name.to_string(),
         Value::Tool(tool) => tool.qualified_name(),
         Value::Var(name) => shown_name(name.as_str()).to_string(),
         Value::Closure(closure) => {
@@ -243,9 +244,9 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         .map_or_else(|| name.to_string(), |server| server.to_string());
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
-        return match tools {
-            Ok(tools) => Ok(listed(&tools, |tool| signature::line(tool))),
-            Err(error) => Err(Error::new(error.kind.code(), error.message).about(&name).into()),
+        return match &*tools {
+            Ok(tools) => Ok(listed(tools, |tool| signature::line(tool))),
+            Err(error) => Err(Error::new(error.kind.code(), error.message.clone()).about(&name).into()),
         };
     }
     let registry = machine.core.registry.clone();

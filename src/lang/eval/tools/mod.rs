@@ -8,7 +8,6 @@ use crate::error::{Error, Outcome};
 use crate::foreign_text;
 use crate::host::{CallRecord, Catalogue, Tool, ToolCall, ToolError, ToolReply};
 use crate::json;
-use crate::meter;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
 use crate::value::map::canonical;
@@ -64,7 +63,8 @@ impl Machine {
     /// Returns the tools of a server that a spelling may refer to, at least one. `name` is the whole name.
     fn find_tool_of(&mut self, server: &str, tool: &str, name: &str) -> Result<Vec<Arc<Tool>>, Error> {
         let host = self.core.host.clone();
-        let tools = self.waiting(|| host.tools(server)).map_err(|error| tool_error(&error, server))?;
+        let tools = self.waiting(|| host.tools(server));
+        let tools = tools.as_ref().map_err(|error| tool_error(error, server))?;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let is_exact = names.contains(&tool);
         match pick(tool, &names) {
@@ -94,12 +94,13 @@ impl Machine {
         if host.servers().is_empty() {
             return Ok(None);
         }
-        let Catalogue { tools, .. } = self.waiting(|| host.catalogue());
+        let catalogue = self.waiting(|| host.catalogue());
+        let Catalogue { tools, .. } = &*catalogue;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let picked = pick(name, &names);
         if !matches!(picked, Pick::None) && !names.contains(&name) {
             // A denied tool is not replaced by another one with a similar name.
-            for server in host.servers() {
+            for server in host.servers().iter() {
                 if let Some(denied) = self.denied_exactly(&server.name, name) {
                     return Err(self.refusal(&server.name, &denied).into());
                 }
@@ -115,7 +116,7 @@ impl Machine {
     /// The error for a bare name that matches only a denied tool.
     pub(super) fn denied_by_bare_name(&mut self, name: &str) -> Option<Error> {
         let host = self.core.host.clone();
-        for server in host.servers() {
+        for server in host.servers().iter() {
             let denied = self.waiting(|| host.denied(&server.name));
             let names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
             if let Pick::One(at) = pick(name, &names) {
@@ -129,7 +130,7 @@ impl Machine {
     fn denied_exactly(&mut self, server: &str, tool: &str) -> Option<(String, String)> {
         let host = self.core.host.clone();
         let denied = self.waiting(|| host.denied(server));
-        denied.into_iter().find(|(name, _)| name == tool)
+        denied.iter().find(|(name, _)| name == tool).cloned()
     }
 
     /// The error for a denied tool, with its rule. Reports the attempt to the host.
@@ -139,10 +140,10 @@ impl Machine {
         denial(&foreign_text::qualified(server, tool), rule)
     }
 
-    /// Runs host work other than a tool call. Its time counts as waiting, its memory as the host's.
+    /// Runs host work other than a tool call. Its time counts as waiting.
     pub(crate) fn waiting<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let before = self.core.host.monotonic();
-        let result = meter::outside(work);
+        let result = work();
         let after = self.core.host.monotonic();
         self.core.meter.wait(after.saturating_sub(before));
         result
@@ -196,22 +197,24 @@ impl Machine {
             arguments: text,
             remaining: self.core.meter.remaining(started),
             timeout: self.core.meter.limits.tool,
+            fuel: self.core.meter.fuel_spent(),
+            memory: crate::meter::live(),
         };
         let reply = self.call_host(call);
-        let note = meter::outside(|| host.note(&made));
+        let note = host.note(&made);
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
-        let outcome = match (&value, &reply) {
+        let outcome = match (&value, &*reply) {
             (Err(_), ToolReply::Json(_) | ToolReply::Text(_)) => "unreadable",
             _ => reply.outcome(),
         };
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
             record.outcome = outcome.into();
-            record.note = note;
+            record.note = note.clone();
         }
-        // The host allocated the reply, so dropping it is charged to no account.
-        meter::outside(move || drop(reply));
+        // A limit that passed during the call, or a cancellation, ends the evaluation even if the tool succeeded.
+        self.check_time()?;
         value
     }
 

@@ -1,6 +1,6 @@
 //! The only interface between the language and the outside world.
 //!
-//! The language itself has no clock, no randomness, no files and no network. The caller that runs a program provides a
+//! A program has no clock, no randomness, no files and no network but those of its host. The caller that runs a program provides a
 //! [`Host`]: the MCP server implements it over downstream servers, tests use a scripted one, and an embedder writes
 //! their own. Every method may block and may be called from several threads at once (the branches of `pmap` wait here
 //! concurrently).
@@ -9,10 +9,17 @@
 //! the evaluation that created them. An operation that the host computes by itself, without blocking, is better a
 //! function that it adds to the language ([`EngineBuilder::functions`](crate::EngineBuilder::functions)).
 
-use super::index::{Hits, Index};
-use super::value::map::{canonical, kebab};
+mod access;
+mod clock;
+
+pub use access::HostAccess;
+pub(crate) use access::NoHost;
+pub use access::panic_text;
+pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
+
+use crate::index::{Hits, Index};
+use crate::value::map::{canonical, kebab};
 use serde::{Deserialize, Serialize};
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -46,6 +53,10 @@ pub struct ToolCall {
     pub remaining: Duration,
     /// The timeout of this call, unless the host is configured otherwise for this tool.
     pub timeout: Duration,
+    /// The steps that the evaluation has spent so far.
+    pub fuel: u64,
+    /// The live bytes of the evaluation and its session.
+    pub memory: u64,
 }
 
 /// The outcome of a tool call.
@@ -128,6 +139,8 @@ pub enum ToolErrorKind {
     Unavailable,
     /// The reply exceeded the size limit.
     TooLarge,
+    /// The function behind the tool panicked.
+    Panicked,
 }
 
 impl ToolErrorKind {
@@ -139,6 +152,7 @@ impl ToolErrorKind {
             ToolErrorKind::Timeout => "ToolTimeout",
             ToolErrorKind::Unavailable => "ServerUnavailable",
             ToolErrorKind::TooLarge => "ToolResultTooLarge",
+            ToolErrorKind::Panicked => "ToolPanic",
         }
     }
 }
@@ -253,7 +267,7 @@ impl Found {
 pub const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
 
 /// The environment that serves a program's requests to the outside; see the module documentation.
-pub trait Host: Any + Send + Sync {
+pub trait Host: Send + Sync {
     /// Returns the downstream servers of this host, without starting any.
     fn servers(&self) -> Vec<Server> {
         Vec::new()
@@ -296,7 +310,11 @@ pub trait Host: Any + Send + Sync {
 
     /// Calls a tool and waits for its reply. The host validates the arguments against the tool's schema before it sends
     /// anything, and maps their names to those of the schema where the program's spelling differs.
-    fn call(&self, call: ToolCall) -> ToolReply;
+    ///
+    /// The default implementation has no tools. A panic in a call is an error of that call.
+    fn call(&self, call: ToolCall) -> ToolReply {
+        ToolReply::Error(ToolError::unavailable(format!("there is no server `{}`", call.server)))
+    }
 
     /// Returns a remark about a call that has just been answered, such as that its arguments were changed to fit;
     /// called once per call.
@@ -312,8 +330,10 @@ pub trait Host: Any + Send + Sync {
     /// Forwards one piece of printed text as it is printed. The reply contains it as well.
     fn print(&self, _text: &str) {}
 
-    /// Returns the time of day, in milliseconds since 1970-01-01T00:00:00Z.
-    fn now_millis(&self) -> i64;
+    /// Returns the time of day, in milliseconds since 1970-01-01T00:00:00Z; by default that of [`SystemClock`].
+    fn now_millis(&self) -> i64 {
+        SystemClock.now_millis()
+    }
 
     /// Creates a session that receives the state of this one when the evaluation ends, and returns its handle, for
     /// `session/fork`.
@@ -332,11 +352,16 @@ pub trait Host: Any + Send + Sync {
         Err(NO_HANDLES.to_owned())
     }
 
-    /// Returns 64 random bits, for `rand` and its kin.
-    fn random(&self) -> u64;
+    /// Returns 64 random bits, for `rand` and its kin; by default those of [`OsRandom`].
+    fn random(&self) -> u64 {
+        OsRandom.bits()
+    }
 
-    /// Returns the time of a monotonic clock, for the time limits. Its origin does not matter.
-    fn monotonic(&self) -> Duration;
+    /// Returns the time of a monotonic clock, for the time limits; by default that of [`SystemClock`]. Its origin does
+    /// not matter.
+    fn monotonic(&self) -> Duration {
+        SystemClock.monotonic()
+    }
 
     /// Returns true once the evaluation should stop: the client has disconnected, the request was cancelled, or the
     /// process is shutting down. Polled every few hundred steps, so it must be cheap.

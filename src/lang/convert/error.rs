@@ -1,0 +1,102 @@
+//! The error of a conversion, with the place in the value.
+
+use crate::error::{Signal, describe};
+use crate::value::Value;
+use std::fmt;
+
+/// The reason why a value does not fit a Rust type, or a Rust value has no counterpart, with the place in the value.
+#[derive(Debug)]
+pub struct ConvertError {
+    message: String,
+    /// The keys and indices that lead to the place, innermost first.
+    path: Vec<Step>,
+    /// The error or halt that stopped the conversion, if it was not the conversion's own.
+    pub(crate) signal: Option<Signal>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl ConvertError {
+    pub(crate) fn new(message: impl Into<String>) -> ConvertError {
+        ConvertError { message: message.into(), path: Vec::new(), signal: None }
+    }
+
+    /// Reports that another kind of value was expected.
+    pub(crate) fn expected(what: &str, got: &Value) -> ConvertError {
+        ConvertError::new(format!("expected {what}, got {}", describe(got)))
+    }
+
+    /// Reports that computing a part of the value raised an error, or exceeded a limit.
+    pub(crate) fn raised(signal: Signal, value: &Value) -> ConvertError {
+        let message = format!("{} cannot be computed", value.kind());
+        ConvertError { message, path: Vec::new(), signal: Some(signal) }
+    }
+
+    pub(crate) fn at_key(mut self, key: &str) -> ConvertError {
+        self.path.push(Step::Key(key.to_owned()));
+        self
+    }
+
+    pub(crate) fn at_index(mut self, index: usize) -> ConvertError {
+        self.path.push(Step::Index(index));
+        self
+    }
+
+    /// Returns the place in the value, such as `mails[3].size`; empty for the value itself.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    /// use std::collections::HashMap;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let result = session.run("{:sizes [1 \"two\"]}").eval::<HashMap<String, Vec<u64>>>(&World::default());
+    /// assert!(result.unwrap_err().to_string().starts_with("at sizes[1]: "));
+    /// ```
+    pub fn place(&self) -> String {
+        let mut out = String::new();
+        for step in self.path.iter().rev() {
+            match step {
+                Step::Key(key) if out.is_empty() => out.push_str(key),
+                Step::Key(key) => out.extend([".", key]),
+                Step::Index(index) => out.push_str(&format!("[{index}]")),
+            }
+        }
+        out
+    }
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place();
+        if !place.is_empty() {
+            write!(f, "at {place}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConvertError {}
+
+impl serde::de::Error for ConvertError {
+    fn custom<T: fmt::Display>(message: T) -> ConvertError {
+        ConvertError::new(message.to_string())
+    }
+}
+
+impl serde::ser::Error for ConvertError {
+    fn custom<T: fmt::Display>(message: T) -> ConvertError {
+        ConvertError::new(message.to_string())
+    }
+}
+
+impl From<Signal> for ConvertError {
+    fn from(signal: Signal) -> ConvertError {
+        ConvertError { message: "the evaluation ended".to_owned(), path: Vec::new(), signal: Some(signal) }
+    }
+}

@@ -1,0 +1,537 @@
+//! Deserializes Rust types from values.
+
+use super::{ConvertError, Realised, pass};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::decimal;
+use crate::value::map::{Map, canonical};
+use crate::value::walk::Cursor;
+use bigdecimal::BigDecimal;
+use num_bigint::BigInt;
+use serde::de::value::{StrDeserializer, StringDeserializer};
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Maximum nesting of a value that is converted.
+pub(super) const NESTING: usize = 256;
+
+/// The largest magnitude up to which a double represents every integer.
+const EXACT: i64 = 1 << 53;
+
+/// A value to convert.
+pub(super) struct FromValue<'m, 'v> {
+    machine: &'m mut Machine,
+    value: &'v Value,
+    depth: usize,
+}
+
+impl<'m, 'v> FromValue<'m, 'v> {
+    pub(super) fn new(machine: &'m mut Machine, value: &'v Value) -> Self {
+        FromValue { machine, value, depth: 0 }
+    }
+
+    fn deeper(&self) -> Result<usize, ConvertError> {
+        if self.depth < NESTING {
+            Ok(self.depth + 1)
+        } else {
+            Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")))
+        }
+    }
+
+    fn items(self) -> Result<Items<'m>, ConvertError> {
+        let depth = self.deeper()?;
+        let cursor = match self.value {
+            Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => Cursor::over(self.value.clone()),
+            _ => None,
+        };
+        match cursor {
+            Some(cursor) => Ok(Items { machine: self.machine, cursor, index: 0, depth }),
+            None => Err(ConvertError::expected("a sequence", self.value)),
+        }
+    }
+
+    fn entries<'f>(self, fields: &'f [&'static str]) -> Result<Entries<'m, 'v, 'f>, ConvertError> {
+        let depth = self.deeper()?;
+        match self.value {
+            Value::Map(map) => {
+                Ok(Entries { machine: self.machine, map, at: 0, value: None, fields, seen: HashSet::new(), depth })
+            }
+            other => Err(ConvertError::expected("a map", other)),
+        }
+    }
+
+    /// Returns an integer that a number equals exactly.
+    fn integer(&self) -> Result<Integer, ConvertError> {
+        match self.value {
+            Value::Int(number) => Ok(Integer::Small(*number)),
+            Value::BigInt(number) => wide(number),
+            Value::Float(number) if number.fract() == 0.0 && number.abs() <= EXACT as f64 => {
+                Ok(Integer::Small(*number as i64))
+            }
+            Value::Decimal(number) if number.is_integer() => wide(&number.with_scale(0).into_bigint_and_scale().0),
+            other => Err(ConvertError::expected("an integer", other)),
+        }
+    }
+
+    /// Returns the double that a number equals, or for a decimal the one that is written the same.
+    fn double(&self) -> Result<f64, ConvertError> {
+        let inexact = || Err(ConvertError::expected("a number that a double represents exactly", self.value));
+        match self.value {
+            Value::Float(number) => Ok(*number),
+            Value::Int(number) if number.abs() <= EXACT => Ok(*number as f64),
+            Value::Int(_) | Value::BigInt(_) => inexact(),
+            Value::Decimal(number) => {
+                let double = decimal::to_double(number);
+                let back = if double.is_finite() { decimal::read(&format!("{double:?}")) } else { None };
+                if back.is_some_and(|back: BigDecimal| back == **number) { Ok(double) } else { inexact() }
+            }
+            other => Err(ConvertError::expected("a number", other)),
+        }
+    }
+
+    fn whole<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        match self.integer()? {
+            Integer::Small(number) => visitor.visit_i64(number),
+            Integer::Signed(number) => match u64::try_from(number) {
+                Ok(number) => visitor.visit_u64(number),
+                Err(_) => visitor.visit_i128(number),
+            },
+            Integer::Unsigned(number) => visitor.visit_u128(number),
+        }
+    }
+
+    fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        match self.value {
+            Value::Str(text) => visitor.visit_str(text.as_str()),
+            Value::Char(letter) => visitor.visit_char(*letter),
+            Value::Time(time) => visitor.visit_string(time.to_string()),
+            named if let Some(name) = named.as_name() => visitor.visit_str(name.as_str()),
+            other => Err(ConvertError::expected("a string", other)),
+        }
+    }
+}
+
+enum Integer {
+    Small(i64),
+    Signed(i128),
+    Unsigned(u128),
+}
+
+fn wide(number: &BigInt) -> Result<Integer, ConvertError> {
+    if let Ok(number) = i64::try_from(number) {
+        return Ok(Integer::Small(number));
+    }
+    if let Ok(number) = i128::try_from(number) {
+        return Ok(Integer::Signed(number));
+    }
+    match u128::try_from(number) {
+        Ok(number) => Ok(Integer::Unsigned(number)),
+        Err(_) => Err(ConvertError::new(format!(
+            "expected an integer of at most 128 bits, got one of {} bits; a field of type `Value` takes it",
+            number.bits()
+        ))),
+    }
+}
+
+macro_rules! whole {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+            self.whole(visitor)
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for FromValue<'_, '_> {
+    type Error = ConvertError;
+
+    whole! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        match self.value {
+            Value::Nil => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Int(_) | Value::BigInt(_) => self.whole(visitor),
+            Value::Float(value) => visitor.visit_f64(*value),
+            // The types of exact decimals read their digits.
+            Value::Decimal(value) => visitor.visit_string(value.to_plain_string()),
+            Value::Map(_) => self.deserialize_map(visitor),
+            Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => self.deserialize_seq(visitor),
+            Value::Str(_) | Value::Char(_) | Value::Time(_) | Value::Keyword(_) | Value::Symbol(_) => {
+                self.text(visitor)
+            }
+            other => Err(ConvertError::expected("data", other)),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        match self.value {
+            Value::Bool(value) => visitor.visit_bool(*value),
+            other => Err(ConvertError::expected("a boolean", other)),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_f64(self.double()?)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.text(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.text(visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.text(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.deserialize_byte_buf(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        let mut items = self.items()?;
+        let mut bytes = Vec::new();
+        while let Some(byte) = items.next_element::<u8>()? {
+            bytes.push(byte);
+        }
+        visitor.visit_byte_buf(bytes)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        if self.value.is_nil() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        if self.value.is_nil() { visitor.visit_unit() } else { Err(ConvertError::expected("nil", self.value)) }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ConvertError> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        if name == pass::NAME {
+            pass::offer(self.value.clone());
+            return visitor.visit_unit();
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_seq(self.items()?)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
+        let mut items = self.items()?;
+        let result = visitor.visit_seq(&mut items)?;
+        match items.next_element::<serde::de::IgnoredAny>()? {
+            None => Ok(result),
+            Some(_) => Err(ConvertError::new(format!("expected {length} items, got more"))),
+        }
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        self.deserialize_tuple(length, visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_map(self.entries(&[])?)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        visitor.visit_map(self.entries(fields)?)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        let depth = self.deeper()?;
+        let (name, content) = match self.value {
+            Value::Map(map) if map.len() == 1 => {
+                let entry = map.iter().next().and_then(|(key, value)| Some((key_text(key)?, value.clone())));
+                entry.ok_or_else(|| ConvertError::expected("the name of a variant as key", self.value))?
+            }
+            Value::Str(text) => (text.as_str().to_owned(), Value::Nil),
+            named if let Some(name) = named.as_name() => (name.as_str().to_owned(), Value::Nil),
+            other => return Err(ConvertError::expected("the name of a variant, or a map with one entry", other)),
+        };
+        let name = known(&name, variants).unwrap_or(name);
+        visitor.visit_enum(Variant { machine: self.machine, name, content, depth })
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.text(visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_unit()
+    }
+}
+
+/// Returns the name among `names` that a spelling means: the exact one, or the only one that differs in `-`, `_` and
+/// case alone.
+fn known(spelling: &str, names: &[&str]) -> Option<String> {
+    if names.contains(&spelling) {
+        return Some(spelling.to_owned());
+    }
+    let wanted = canonical(spelling);
+    let mut alike = names.iter().filter(|name| canonical(name) == wanted);
+    match (alike.next(), alike.next()) {
+        (Some(name), None) => Some((*name).to_owned()),
+        _ => None,
+    }
+}
+
+fn key_text(key: &Value) -> Option<String> {
+    match key {
+        Value::Str(text) => Some(text.as_str().to_owned()),
+        key => key.as_name().map(|name| name.as_str().to_owned()),
+    }
+}
+
+struct Items<'m> {
+    machine: &'m mut Machine,
+    cursor: Cursor,
+    index: usize,
+    depth: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = ConvertError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ConvertError> {
+        let Some(item) = self.cursor.next(&mut Realised(self.machine))? else { return Ok(None) };
+        let index = self.index;
+        self.index += 1;
+        let item = FromValue { machine: self.machine, value: &item, depth: self.depth };
+        seed.deserialize(item).map(Some).map_err(|error| error.at_index(index))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.cursor.remaining().and_then(|count| usize::try_from(count).ok()).filter(|count| *count < 1 << 20)
+    }
+}
+
+struct Entries<'m, 'v, 'f> {
+    machine: &'m mut Machine,
+    map: &'v Arc<Map>,
+    at: usize,
+    /// The key and the value of the current entry.
+    value: Option<(String, &'v Value)>,
+    /// The fields of a struct.
+    fields: &'f [&'static str],
+    seen: HashSet<String>,
+    depth: usize,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, '_, '_> {
+    type Error = ConvertError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ConvertError> {
+        let map: &Map = self.map;
+        let (key, value) = loop {
+            if self.at >= map.positions() {
+                return Ok(None);
+            }
+            self.at += 1;
+            if let Some(entry) = map.entry(self.at - 1) {
+                break entry;
+            }
+        };
+        let Some(text) = key_text(key) else {
+            let shown = key.to_string();
+            let read = seed.deserialize(Key { machine: self.machine, key }).map_err(|error| error.at_key(&shown))?;
+            self.value = Some((shown, value));
+            return Ok(Some(read));
+        };
+        let name = if self.fields.is_empty() { text } else { known(&text, self.fields).unwrap_or(text) };
+        if self.fields.is_empty() || self.fields.contains(&name.as_str()) {
+            // A keyword and a string, or two spellings of a field, would overwrite each other.
+            if !self.seen.insert(name.clone()) {
+                return Err(ConvertError::new(format!("two keys of the map mean `{name}`")));
+            }
+        }
+        let text_key: StrDeserializer<'_, ConvertError> = name.as_str().into_deserializer();
+        let read = seed.deserialize(TextKey(text_key, &name, key)).map_err(|error| error.at_key(&name))?;
+        self.value = Some((name, value));
+        Ok(Some(read))
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ConvertError> {
+        let Some((key, value)) = self.value.take() else { return Err(ConvertError::new("a value without a key")) };
+        let value = FromValue { machine: self.machine, value, depth: self.depth };
+        seed.deserialize(value).map_err(|error| error.at_key(&key))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.map.len().min(1 << 20))
+    }
+}
+
+/// A key that is no text.
+struct Key<'m, 'v> {
+    machine: &'m mut Machine,
+    key: &'v Value,
+}
+
+impl<'de> Deserializer<'de> for Key<'_, '_> {
+    type Error = ConvertError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_newtype_struct(name, visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A key that is text. Number keys of a Rust map are read from it, as from JSON.
+struct TextKey<'k>(StrDeserializer<'k, ConvertError>, &'k str, &'k Value);
+
+macro_rules! number_key {
+    ($($method:ident $kind:ty, $visit:ident;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+            match self.1.parse::<$kind>() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(ConvertError::new(format!("expected a number as key, got `{}`", self.1))),
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for TextKey<'_> {
+    type Error = ConvertError;
+
+    number_key! {
+        deserialize_i8 i8, visit_i8; deserialize_i16 i16, visit_i16; deserialize_i32 i32, visit_i32;
+        deserialize_i64 i64, visit_i64; deserialize_u8 u8, visit_u8; deserialize_u16 u16, visit_u16;
+        deserialize_u32 u32, visit_u32; deserialize_u64 u64, visit_u64;
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.0.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        if name == pass::NAME {
+            pass::offer(self.2.clone());
+            return visitor.visit_unit();
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_some(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
+
+struct Variant<'m> {
+    machine: &'m mut Machine,
+    name: String,
+    content: Value,
+    depth: usize,
+}
+
+impl<'de, 'm> EnumAccess<'de> for Variant<'m> {
+    type Error = ConvertError;
+    type Variant = Content<'m>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'m>), ConvertError> {
+        let name: StringDeserializer<ConvertError> = self.name.into_deserializer();
+        let variant = seed.deserialize(name)?;
+        Ok((variant, Content { machine: self.machine, content: self.content, depth: self.depth }))
+    }
+}
+
+struct Content<'m> {
+    machine: &'m mut Machine,
+    content: Value,
+    depth: usize,
+}
+
+impl Content<'_> {
+    fn value(&mut self) -> FromValue<'_, '_> {
+        FromValue { machine: self.machine, value: &self.content, depth: self.depth }
+    }
+}
+
+impl<'de> VariantAccess<'de> for Content<'_> {
+    type Error = ConvertError;
+
+    fn unit_variant(mut self) -> Result<(), ConvertError> {
+        serde::Deserialize::deserialize(self.value())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(mut self, seed: T) -> Result<T::Value, ConvertError> {
+        seed.deserialize(self.value())
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(mut self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
+        self.value().deserialize_tuple(length, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        mut self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        self.value().deserialize_struct("", fields, visitor)
+    }
+}

@@ -1,0 +1,108 @@
+//! Conversion between values and Rust types through serde, without a detour through text.
+//!
+//! Structs and maps with text keys become records, as JSON objects do; sequences become vectors; big integers, decimals,
+//! dates and keywords keep their exact values. A type that holds a [`Value`] gets and gives it unchanged.
+
+mod error;
+mod from_value;
+mod pass;
+mod to_value;
+
+pub use error::ConvertError;
+
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::meter;
+use crate::value::Value;
+use crate::value::walk::{Cursor, Pace};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Converts a Rust value to a value of the running evaluation, which pays for it.
+///
+/// # Errors
+/// Returns an error that says where, if the value has no counterpart or exceeds a limit.
+pub(crate) fn to_value<T: Serialize + ?Sized>(machine: &mut Machine, value: &T) -> Result<Value, ConvertError> {
+    value.serialize(to_value::ToValue::new(machine))
+}
+
+/// Converts a value for Rust code that runs within the evaluation, which pays for the result.
+///
+/// # Errors
+/// Returns an error that says where, if the value does not fit the type; or what a lazy part of it raises.
+pub(crate) fn from_value<T: DeserializeOwned>(machine: &mut Machine, value: &Value) -> Result<T, ConvertError> {
+    T::deserialize(from_value::FromValue::new(machine, value))
+}
+
+/// Converts a value for code outside of the evaluation. The result is charged to no account.
+///
+/// # Errors
+/// As [`from_value`].
+pub(crate) fn take_out<T: DeserializeOwned>(machine: &mut Machine, value: &Value) -> Result<T, ConvertError> {
+    realise(machine, value).map_err(|signal| ConvertError::raised(signal, value))?;
+    meter::outside(|| from_value(machine, value))
+}
+
+/// Computes all lazy parts of a value.
+fn realise(machine: &mut Machine, value: &Value) -> Outcome<()> {
+    let mut open: Vec<Cursor> = Vec::new();
+    let mut next = Some(value.clone());
+    loop {
+        let value = match next.take() {
+            Some(value) => value,
+            None => match open.last_mut() {
+                None => return Ok(()),
+                Some(cursor) => match cursor.next(machine)? {
+                    Some(item) => item,
+                    None => {
+                        open.pop();
+                        continue;
+                    }
+                },
+            },
+        };
+        match &value {
+            Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
+                open.extend(Cursor::over(value));
+            }
+            Value::Map(map) => {
+                let held: Vec<Value> =
+                    map.iter().map(|(_, value)| value).filter(|value| !is_leaf(value)).cloned().collect();
+                if !held.is_empty() {
+                    open.extend(Cursor::over(Value::vector(held)));
+                }
+            }
+            _ => {}
+        }
+        if open.len() > from_value::NESTING {
+            return Ok(());
+        }
+    }
+}
+
+/// True for values without parts.
+fn is_leaf(value: &Value) -> bool {
+    !matches!(value, Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) | Value::Map(_))
+}
+
+/// A walk over a value whose lazy parts have been computed; it is free of charge.
+struct Realised<'m>(&'m mut Machine);
+
+impl Pace for Realised<'_> {
+    type Stop = crate::error::Signal;
+
+    fn step(&mut self, _: u64) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn force(&mut self, lazy: &std::sync::Arc<crate::heap::Handle>) -> Outcome<Option<Value>> {
+        match self.0.content(lazy) {
+            Some(known) => Ok(Some(known)),
+            None => self.0.force(lazy),
+        }
+    }
+
+    fn content(&mut self, cell: &std::sync::Arc<crate::heap::Handle>) -> Option<Value> {
+        self.0.content(cell)
+    }
+}

@@ -1,0 +1,397 @@
+//! Serializes Rust types to values.
+
+use super::{ConvertError, pass};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::map::{Map, is_plain_keyword};
+use crate::value::shape::Shape;
+use num_bigint::BigInt;
+use serde::ser::{
+    Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+use std::sync::Arc;
+
+/// Maximum number of shapes remembered during a conversion.
+const SHAPES: usize = 32;
+
+/// The state of a conversion.
+struct Building<'m> {
+    machine: &'m mut Machine,
+    /// The shapes of the structs so far, with the names of their fields.
+    shapes: Vec<(Box<[&'static str]>, Arc<Shape>)>,
+    depth: usize,
+}
+
+/// Converts one value.
+pub(super) struct ToValue<'b, 'm>(Place<'b, 'm>);
+
+/// The outermost value owns the state; the others borrow it.
+enum Place<'b, 'm> {
+    Outermost(Building<'m>),
+    Within(&'b mut Building<'m>),
+}
+
+impl<'m> ToValue<'_, 'm> {
+    pub(super) fn new(machine: &'m mut Machine) -> Self {
+        ToValue(Place::Outermost(Building { machine, shapes: Vec::new(), depth: 0 }))
+    }
+}
+
+impl<'m> Place<'_, 'm> {
+    fn building(&mut self) -> &mut Building<'m> {
+        match self {
+            Place::Outermost(building) => building,
+            Place::Within(building) => building,
+        }
+    }
+}
+
+impl<'m> Building<'m> {
+    /// Converts a part of the value.
+    fn part<T: Serialize + ?Sized>(&mut self, part: &T) -> Result<Value, ConvertError> {
+        self.machine.charge(1)?;
+        if self.depth >= super::from_value::NESTING {
+            return Err(ConvertError::new(format!(
+                "expected data that nests at most {} deep",
+                super::from_value::NESTING
+            )));
+        }
+        self.depth += 1;
+        let value = part.serialize(ToValue(Place::Within(self)));
+        self.depth -= 1;
+        value
+    }
+
+    /// Creates the record of a struct.
+    fn record(&mut self, names: Vec<&'static str>, values: Vec<Value>) -> Value {
+        let known = self.shapes.iter().rev().find(|(known, _)| **known == *names);
+        let shape = match known {
+            Some((_, shape)) => shape.clone(),
+            None => {
+                let shape = Shape::of_records(names.iter().map(|name| key_value(name)).collect());
+                if self.shapes.len() < SHAPES {
+                    self.shapes.push((names.into(), shape.clone()));
+                }
+                shape
+            }
+        };
+        Value::Map(Arc::new(Map::with_shape(shape, values)))
+    }
+}
+
+/// Creates a record with a single entry.
+fn single(name: &str, value: Value) -> Value {
+    Value::Map(Arc::new(Map::with_shape(Shape::of_records(vec![key_value(name)]), vec![value])))
+}
+
+fn key_value(text: &str) -> Value {
+    if is_plain_keyword(text) { Value::keyword(text) } else { Value::string(text) }
+}
+
+impl<'b, 'm> Serializer for ToValue<'b, 'm> {
+    type Ok = Value;
+    type Error = ConvertError;
+    type SerializeSeq = Items<'b, 'm>;
+    type SerializeTuple = Items<'b, 'm>;
+    type SerializeTupleStruct = Items<'b, 'm>;
+    type SerializeTupleVariant = Items<'b, 'm>;
+    type SerializeMap = Entries<'b, 'm>;
+    type SerializeStruct = Fields<'b, 'm>;
+    type SerializeStructVariant = Fields<'b, 'm>;
+
+    fn serialize_bool(self, value: bool) -> Result<Value, ConvertError> {
+        Ok(Value::Bool(value))
+    }
+
+    fn serialize_i8(self, value: i8) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i16(self, value: i16) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i32(self, value: i32) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i64(self, value: i64) -> Result<Value, ConvertError> {
+        Ok(Value::Int(value))
+    }
+
+    fn serialize_i128(self, value: i128) -> Result<Value, ConvertError> {
+        Ok(Value::integer(BigInt::from(value)))
+    }
+
+    fn serialize_u8(self, value: u8) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_u16(self, value: u16) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_u32(self, value: u32) -> Result<Value, ConvertError> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_u64(self, value: u64) -> Result<Value, ConvertError> {
+        match i64::try_from(value) {
+            Ok(value) => Ok(Value::Int(value)),
+            Err(_) => Ok(Value::integer(BigInt::from(value))),
+        }
+    }
+
+    fn serialize_u128(self, value: u128) -> Result<Value, ConvertError> {
+        Ok(Value::integer(BigInt::from(value)))
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<Value, ConvertError> {
+        self.serialize_f64(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<Value, ConvertError> {
+        Ok(Value::Float(value))
+    }
+
+    fn serialize_char(self, value: char) -> Result<Value, ConvertError> {
+        Ok(Value::Char(value))
+    }
+
+    fn serialize_str(mut self, value: &str) -> Result<Value, ConvertError> {
+        if value.len() >= 4_096 {
+            self.0.building().machine.reserve(value.len() as u64)?;
+        }
+        Ok(Value::string(value))
+    }
+
+    fn serialize_bytes(mut self, value: &[u8]) -> Result<Value, ConvertError> {
+        let building = self.0.building();
+        building.machine.charge(value.len() as u64)?;
+        building.machine.reserve_values(value.len() as u64)?;
+        Ok(Value::vector(value.iter().map(|byte| Value::Int(i64::from(*byte))).collect()))
+    }
+
+    fn serialize_none(self) -> Result<Value, ConvertError> {
+        Ok(Value::Nil)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Value, ConvertError> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<Value, ConvertError> {
+        Ok(Value::Nil)
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<Value, ConvertError> {
+        Ok(Value::Nil)
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Value, ConvertError> {
+        Ok(Value::string(variant))
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<Value, ConvertError> {
+        if name == pass::NAME
+            && let Some(passed) = pass::taken()
+        {
+            return Ok(passed);
+        }
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        mut self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<Value, ConvertError> {
+        let value = self.0.building().part(value).map_err(|error| error.at_key(variant))?;
+        Ok(single(variant, value))
+    }
+
+    fn serialize_seq(self, length: Option<usize>) -> Result<Items<'b, 'm>, ConvertError> {
+        Items::new(self.0, length.unwrap_or(0), None)
+    }
+
+    fn serialize_tuple(self, length: usize) -> Result<Items<'b, 'm>, ConvertError> {
+        Items::new(self.0, length, None)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<Items<'b, 'm>, ConvertError> {
+        Items::new(self.0, length, None)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<Items<'b, 'm>, ConvertError> {
+        Items::new(self.0, length, Some(variant))
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'b, 'm>, ConvertError> {
+        Ok(Entries { place: self.0, map: Map::default(), key: None, has_other_keys: false })
+    }
+
+    fn serialize_struct(self, _: &'static str, length: usize) -> Result<Fields<'b, 'm>, ConvertError> {
+        Ok(Fields::new(self.0, length, None))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<Fields<'b, 'm>, ConvertError> {
+        Ok(Fields::new(self.0, length, Some(variant)))
+    }
+}
+
+pub(super) struct Items<'b, 'm> {
+    place: Place<'b, 'm>,
+    items: Vec<Value>,
+    variant: Option<&'static str>,
+}
+
+impl<'b, 'm> Items<'b, 'm> {
+    fn new(mut place: Place<'b, 'm>, length: usize, variant: Option<&'static str>) -> Result<Self, ConvertError> {
+        place.building().machine.reserve_values(length as u64)?;
+        Ok(Items { place, items: Vec::with_capacity(length.min(1 << 16)), variant })
+    }
+
+    fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ConvertError> {
+        let building = self.place.building();
+        let index = self.items.len();
+        self.items.push(building.part(item).map_err(|error| error.at_index(index))?);
+        Ok(building.machine.grown(self.items.len())?)
+    }
+
+    fn finish(self) -> Value {
+        let items = Value::vector(self.items);
+        match self.variant {
+            Some(variant) => single(variant, items),
+            None => items,
+        }
+    }
+}
+
+macro_rules! items {
+    ($($sequence:ident $method:ident;)*) => {
+        $(impl $sequence for Items<'_, '_> {
+            type Ok = Value;
+            type Error = ConvertError;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ConvertError> {
+                self.push(item)
+            }
+
+            fn end(self) -> Result<Value, ConvertError> {
+                Ok(self.finish())
+            }
+        })*
+    };
+}
+
+items! {
+    SerializeSeq serialize_element;
+    SerializeTuple serialize_element;
+    SerializeTupleStruct serialize_field;
+    SerializeTupleVariant serialize_field;
+}
+
+pub(super) struct Entries<'b, 'm> {
+    place: Place<'b, 'm>,
+    map: Map,
+    key: Option<Value>,
+    /// True if a key is not text, so that the map is no record.
+    has_other_keys: bool,
+}
+
+impl SerializeMap for Entries<'_, '_> {
+    type Ok = Value;
+    type Error = ConvertError;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), ConvertError> {
+        let key = self.place.building().part(key)?;
+        self.key = Some(match &key {
+            Value::Str(text) => key_value(text.as_str()),
+            _ => {
+                self.has_other_keys = true;
+                key
+            }
+        });
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), ConvertError> {
+        let Some(key) = self.key.take() else { return Err(ConvertError::new("a value without a key")) };
+        let value = self.place.building().part(value).map_err(|error| error.at_key(&key.to_string()))?;
+        if self.map.contains_key(&key) {
+            return Err(ConvertError::new(format!("the key {key} occurs twice")));
+        }
+        self.map.insert(key, value);
+        Ok(())
+    }
+
+    fn end(self) -> Result<Value, ConvertError> {
+        let map = if self.has_other_keys { self.map } else { self.map.into_record() };
+        Ok(Value::Map(Arc::new(map)))
+    }
+}
+
+pub(super) struct Fields<'b, 'm> {
+    place: Place<'b, 'm>,
+    names: Vec<&'static str>,
+    values: Vec<Value>,
+    variant: Option<&'static str>,
+}
+
+impl<'b, 'm> Fields<'b, 'm> {
+    fn new(place: Place<'b, 'm>, length: usize, variant: Option<&'static str>) -> Self {
+        Fields { place, names: Vec::with_capacity(length), values: Vec::with_capacity(length), variant }
+    }
+
+    fn push<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), ConvertError> {
+        self.values.push(self.place.building().part(value).map_err(|error| error.at_key(name))?);
+        self.names.push(name);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Value {
+        let record = self.place.building().record(self.names, self.values);
+        match self.variant {
+            Some(variant) => single(variant, record),
+            None => record,
+        }
+    }
+}
+
+macro_rules! fields {
+    ($($fields:ident)*) => {
+        $(impl $fields for Fields<'_, '_> {
+            type Ok = Value;
+            type Error = ConvertError;
+
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), ConvertError> {
+                self.push(name, value)
+            }
+
+            fn end(self) -> Result<Value, ConvertError> {
+                Ok(self.finish())
+            }
+        })*
+    };
+}
+
+fields! { SerializeStruct SerializeStructVariant }

@@ -1,0 +1,72 @@
+//! Cancellation from outside of an evaluation.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Cancels evaluations, and the tools that they wait for, from any thread. Clones cancel the same evaluations.
+///
+/// ```
+/// use lispbox::lang::{CancelHandle, Engine, Outcome, World};
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+///
+/// let cancel = CancelHandle::new();
+/// let world = World::default().cancelled_by(&cancel);
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let stopper = std::thread::spawn(move || cancel.cancel());
+/// let outcome = session.run("(loop [] (recur))").eval::<()>(&world).unwrap();
+/// assert!(matches!(outcome, Outcome::Cancelled));
+/// # stopper.join().unwrap();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CancelHandle(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_cancelled: AtomicBool,
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl CancelHandle {
+    /// Creates a handle that has not cancelled anything yet.
+    pub fn new() -> CancelHandle {
+        CancelHandle::default()
+    }
+
+    /// Cancels the evaluations of all worlds with this handle, now and later.
+    pub fn cancel(&self) {
+        self.0.is_cancelled.store(true, Ordering::Release);
+        let waiting = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns whether the handle has been cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Returns a future that completes once the handle has been cancelled.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
+        Cancelled(self.0.clone())
+    }
+}
+
+struct Cancelled(Arc<State>);
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.is_cancelled.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            waiting.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,112 @@
+//! Programs that are read once and run often.
+
+use super::Tools;
+use crate::engine::Engine;
+use crate::evaluation;
+use crate::form::{Form, FormKind};
+use crate::reply::Failure;
+use crate::value::map::canonical;
+use std::sync::Arc;
+
+/// A program. Cloning it is cheap, and it may run in several sessions at the same time.
+///
+/// Text converts to a program that is read when it runs; [`Engine::compile`] reads it at once.
+#[derive(Clone)]
+pub struct Program {
+    pub(crate) text: Arc<str>,
+    pub(crate) forms: Option<Arc<[Form]>>,
+}
+
+impl Engine {
+    /// Reads a program.
+    ///
+    /// # Errors
+    /// Returns the failure that a run would have, such as unbalanced brackets. Names are resolved when the program
+    /// runs, since they depend on its session.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let engine = Engine::builder().build().unwrap();
+    /// let program = engine.compile("(* price (- 1 discount))").unwrap();
+    /// let mut session = engine.session();
+    /// for (price, cost) in [(10, 5.0), (20, 10.0)] {
+    ///     let run = session.run(&program).set("price", &price).set("discount", &0.5);
+    ///     assert_eq!(run.eval::<f64>(&World::default()).unwrap().done(), Some(cost));
+    /// }
+    /// assert_eq!(engine.compile("(inc").unwrap_err().error, "UnexpectedEnd");
+    /// ```
+    pub fn compile(&self, text: &str) -> Result<Program, Box<Failure>> {
+        let forms = evaluation::read(text, "program")?;
+        Ok(Program { text: text.into(), forms: Some(forms.into()) })
+    }
+}
+
+impl Program {
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the names of the tools that the program mentions: those that it can call without being given a tool as a
+    /// value. Definitions of a session in which it runs may call others. A program that cannot be read mentions none.
+    ///
+    /// ```
+    /// # use lispbox::lang::{Call, NoArguments, Program, ToolError, Tools};
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/search", |_: NoArguments, _: &Call| Ok(1));
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok(2));
+    /// assert_eq!(Program::from("(map :id (mail/search))").tools(&tools), ["mail/search"]);
+    /// ```
+    pub fn tools(&self, tools: &Tools<'_>) -> Vec<String> {
+        let read =
+            if self.forms.is_none() { evaluation::read(&self.text, "program").unwrap_or_default() } else { Vec::new() };
+        let mut open: Vec<&Form> = self.forms.as_deref().unwrap_or(&read).iter().collect();
+        let mut mentioned = Vec::new();
+        while let Some(form) = open.pop() {
+            if let FormKind::Symbol(name) = &form.kind {
+                mentioned.push(canonical(name));
+            }
+            open.extend(form.children());
+        }
+        let entries = tools.entries.iter().map(|entry| &entry.tool);
+        let is_mentioned = |server: &str, tool: &str| {
+            let spellings = [format!("{server}/{tool}"), format!("mcp__{server}__{tool}"), tool.to_owned()];
+            spellings.iter().any(|spelling| mentioned.contains(&canonical(spelling)))
+        };
+        let found = entries.filter(|tool| is_mentioned(&tool.server, &tool.name));
+        found.map(|tool| format!("{}/{}", tool.server, tool.name)).collect()
+    }
+}
+
+impl From<&str> for Program {
+    fn from(text: &str) -> Program {
+        Program { text: text.into(), forms: None }
+    }
+}
+
+impl From<String> for Program {
+    fn from(text: String) -> Program {
+        Program { text: text.into(), forms: None }
+    }
+}
+
+impl From<&String> for Program {
+    fn from(text: &String) -> Program {
+        Program::from(text.as_str())
+    }
+}
+
+impl From<&Program> for Program {
+    fn from(program: &Program) -> Program {
+        program.clone()
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Program").field(&self.text).finish()
+    }
+}

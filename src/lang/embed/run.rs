@@ -1,0 +1,224 @@
+//! Runs: a program with its data, parameters and limits.
+
+use super::{CallReport, Program, World};
+use crate::convert::{self, ConvertError};
+use crate::error::Signal;
+use crate::evaluation::Finish;
+use crate::machine::Machine;
+use crate::meter::{self, Limits};
+use crate::reply::{Failure, Reply, Spent, Status};
+use crate::session::Session;
+use crate::value::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// A part of the input of a run, converted once the evaluation can pay for it.
+type Input<'d> = Box<dyn Fn(&mut Machine) -> Result<Value, ConvertError> + 'd>;
+
+/// A program that is about to run in a session; see [`Session::run`](crate::Session::run).
+#[must_use = "a run does nothing until it is evaluated"]
+pub struct Run<'s, 'd> {
+    session: &'s mut Session,
+    program: Program,
+    inputs: Vec<(String, Input<'d>)>,
+    limits: Limits,
+    name: Option<String>,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+#[must_use]
+pub enum Outcome<T> {
+    /// The value of the last form.
+    Done(T),
+    /// The run waits for a decision of a person.
+    Suspended(Suspended),
+    /// The program raised an error, or a tool failed, and nothing caught it.
+    Failed(Box<Failure>),
+    /// A limit was exceeded; [`Failure::limit`] names it.
+    Limited(Box<Failure>),
+    /// The run was cancelled.
+    Cancelled,
+}
+
+/// A run that waits for a decision. No run is suspended yet.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Suspended {}
+
+impl<T> Outcome<T> {
+    /// Returns the value of a run that is done.
+    pub fn done(self) -> Option<T> {
+        match self {
+            Outcome::Done(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the value, or the failure, so that `?` passes it on.
+    ///
+    /// # Errors
+    /// Returns the failure of a run that is not done; that of a cancelled one has the code `Cancelled`.
+    pub fn into_result(self) -> Result<T, Box<Failure>> {
+        match self {
+            Outcome::Done(value) => Ok(value),
+            Outcome::Failed(failure) | Outcome::Limited(failure) => Err(failure),
+            Outcome::Cancelled => Err(Box::new(Failure::cancelled())),
+            Outcome::Suspended(_) => Err(Box::new(Failure::suspended())),
+        }
+    }
+}
+
+/// The reason why a run has no outcome.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// The data or a parameter of the run, of that name, has no counterpart in the language. Nothing ran.
+    Input(String, ConvertError),
+    /// The program returned a value that does not fit the type. Its effects have happened, and its definitions are
+    /// kept.
+    Result(ConvertError),
+    /// The name of a parameter is no name that a program can use. Nothing ran.
+    Name(super::NameError),
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvalError::Input(name, error) => write!(f, "`{name}` cannot be given to the program: {error}"),
+            EvalError::Result(error) => write!(f, "the result does not fit its type: {error}"),
+            EvalError::Name(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for EvalError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            EvalError::Input(_, error) | EvalError::Result(error) => Some(error),
+            EvalError::Name(error) => Some(error),
+        }
+    }
+}
+
+/// The record of the last run of a session.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The text that the program printed, within the output limit.
+    pub prints: String,
+    /// Names that the run defined and kept, in order.
+    pub defined: Vec<String>,
+    /// The tool calls, in the order in which they ended.
+    pub calls: Vec<CallReport>,
+    /// The resources spent.
+    pub spent: Spent,
+}
+
+impl<'s, 'd> Run<'s, 'd> {
+    pub(super) fn new(session: &'s mut Session, program: Program) -> Run<'s, 'd> {
+        Run { session, program, inputs: Vec::new(), limits: Limits::default(), name: None }
+    }
+
+    /// Binds `data` for this run, by serde. It is not kept in the session.
+    pub fn data<D: Serialize + ?Sized>(self, data: &'d D) -> Run<'s, 'd> {
+        self.set("data", data)
+    }
+
+    /// Binds a name for this run: a parameter of the program. It is not kept in the session, unless the program defines
+    /// the name itself.
+    pub fn set<D: Serialize + ?Sized>(mut self, name: &str, value: &'d D) -> Run<'s, 'd> {
+        self.inputs.push((name.to_owned(), Box::new(move |machine| convert::to_value(machine, value))));
+        self
+    }
+
+    /// Sets the limits; the defaults otherwise.
+    pub fn limits(self, limits: Limits) -> Run<'s, 'd> {
+        Run { limits, ..self }
+    }
+
+    /// Sets the name of the program in error messages; `program 1` and so on otherwise.
+    pub fn name(self, name: &str) -> Run<'s, 'd> {
+        Run { name: Some(name.to_owned()), ..self }
+    }
+
+    /// Runs the program on this thread, which it blocks, and converts the value of its last form. The definitions of
+    /// each form are kept, up to the first form that fails. The session's [`report`](Session::report) has the rest.
+    ///
+    /// # Errors
+    /// Returns an error if the input or the result cannot be converted.
+    pub fn eval<T: DeserializeOwned>(self, world: &World<'_>) -> Result<Outcome<T>, EvalError> {
+        let mut result = None;
+        let (reply, unfit) = self.run(
+            world,
+            Some(&mut |machine, value| {
+                match convert::take_out(machine, value) {
+                    Ok(value) => result = Some(Ok(value)),
+                    Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
+                    Err(error) => result = Some(meter::outside(|| Err(error))),
+                }
+                Ok(())
+            }),
+        )?;
+        if let Some(unfit) = unfit {
+            return Err(unfit);
+        }
+        match (outcome(reply), result) {
+            (Outcome::Done(()), Some(Ok(value))) => Ok(Outcome::Done(value)),
+            (Outcome::Done(()), Some(Err(error))) => Err(EvalError::Result(error)),
+            (Outcome::Failed(failure), _) => Ok(Outcome::Failed(failure)),
+            (Outcome::Limited(failure), _) => Ok(Outcome::Limited(failure)),
+            _ => Ok(Outcome::Cancelled),
+        }
+    }
+
+    /// Runs the program, and renders the result for a model; see [`Reply::text`].
+    ///
+    /// # Errors
+    /// Returns an error if the input cannot be converted.
+    pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
+        let (reply, unfit) = self.run(world, None)?;
+        match unfit {
+            Some(unfit) => Err(unfit),
+            None => Ok(reply),
+        }
+    }
+
+    fn run(self, world: &World<'_>, finish: Option<&mut Finish<'_>>) -> Result<(Reply, Option<EvalError>), EvalError> {
+        let Run { session, program, inputs, limits, name } = self;
+        for (name, _) in &inputs {
+            super::session::check_name(name).map_err(EvalError::Name)?;
+        }
+        let mut unfit = None;
+        let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
+            for (name, input) in &inputs {
+                match input(machine) {
+                    Ok(value) => machine.core.lend(name, value),
+                    Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
+                    Err(error) => {
+                        unfit = Some(meter::outside(|| EvalError::Input(name.clone(), error)));
+                        return Err(crate::error::Error::new("InputError", "the input cannot be converted").into());
+                    }
+                }
+            }
+            Ok(())
+        };
+        let reply = session.evaluate_with(&program, &limits, name.as_deref(), world, &mut bind, finish);
+        let Reply { prints, defined, spent, .. } = &reply;
+        session.report =
+            Report { prints: prints.clone(), defined: defined.clone(), calls: world.take_calls(), spent: *spent };
+        Ok((reply, unfit))
+    }
+}
+
+fn outcome(reply: Reply) -> Outcome<()> {
+    let failure = || Box::new(reply.failure.clone().unwrap_or_default());
+    match reply.status {
+        Status::Ok => Outcome::Done(()),
+        Status::Error => Outcome::Failed(failure()),
+        Status::Limit => Outcome::Limited(failure()),
+        Status::Cancelled => Outcome::Cancelled,
+    }
+}

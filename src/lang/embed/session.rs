@@ -1,0 +1,243 @@
+//! Sessions as values of a Rust program: their definitions, their text, and their forks.
+
+use super::{Program, Report, Run, World};
+use crate::convert::{self, ConvertError};
+use crate::engine::Engine;
+use crate::error::render::halt_message;
+use crate::error::{Fault, Raised, Signal};
+use crate::form::Form;
+use crate::machine::Machine;
+use crate::meter::Limits;
+use crate::session::Session;
+use crate::snapshot::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::sync::Arc;
+
+/// A name that a program cannot use for a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError(String);
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` cannot be defined: expected a plain name, such as `mails`", self.0)
+    }
+}
+
+impl std::error::Error for NameError {}
+
+/// The reason why a text is not restored to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// The text is not that of a session.
+    NotASession(String),
+    /// The text was written by a version of lispbox that this one does not read.
+    Version(String),
+    /// The text is damaged or cut off; the message says where.
+    Damaged(String),
+    /// The session uses functions that this engine lacks: their names.
+    Missing(Vec<String>),
+    /// Reading the text exceeded a limit.
+    Limit(String),
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RestoreError::NotASession(message)
+            | RestoreError::Version(message)
+            | RestoreError::Damaged(message)
+            | RestoreError::Limit(message) => f.write_str(message),
+            RestoreError::Missing(names) => {
+                write!(f, "the snapshot uses functions that this engine does not have: {}", names.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+impl RestoreError {
+    /// Converts the signal that ended the reading of a text.
+    pub(crate) fn of(machine: &Machine, signal: &Signal, text: &str) -> RestoreError {
+        match signal.raised() {
+            Raised::Halt(halt) => RestoreError::Limit(halt_message(halt)),
+            Raised::Error(error) | Raised::Fault(Fault { error, .. }) => {
+                let message = error.message.clone();
+                match &*error.code {
+                    FORMAT_ERROR => RestoreError::NotASession(message),
+                    VERSION_ERROR => RestoreError::Version(message),
+                    MISSING_ERROR => RestoreError::Missing(missing(machine, text)),
+                    _ => RestoreError::Damaged(message),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the functions that a snapshot uses and the engine lacks.
+fn missing(machine: &Machine, text: &str) -> Vec<String> {
+    let registry = &machine.core.registry;
+    let forms = crate::snapshot::forms(text).unwrap_or_default();
+    let mut open: Vec<&Form> = forms.iter().collect();
+    let mut names = Vec::new();
+    while let Some(form) = open.pop() {
+        open.extend(form.children());
+        let Some([head, name, ..]) = form.as_list() else { continue };
+        let is_function = head.is_symbol("builtin") || head.is_symbol("bound");
+        if let Some(name) = name.as_symbol().filter(|_| is_function)
+            && registry.find_any(name).is_none()
+            && registry.find_any_prelude(name).is_none()
+            && !names.iter().any(|known| known == name)
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    names
+}
+
+/// The reason why a definition cannot be set or returned.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The name cannot be defined.
+    Name(NameError),
+    /// The value cannot be converted.
+    Convert(ConvertError),
+    /// A limit was exceeded, or a lazy part of the value raised an error.
+    Failed(Box<crate::reply::Failure>),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SessionError::Name(error) => error.fmt(f),
+            SessionError::Convert(error) => error.fmt(f),
+            SessionError::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SessionError::Name(error) => Some(error),
+            SessionError::Convert(error) => Some(error),
+            SessionError::Failed(failure) => Some(failure),
+        }
+    }
+}
+
+/// Checks that a text is a name without a namespace.
+pub(super) fn check_name(name: &str) -> Result<(), NameError> {
+    let is_plain = matches!(
+        &crate::reader::read(name).as_deref(),
+        Ok([crate::form::Form { kind: crate::form::FormKind::Symbol(read), .. }])
+            if read == name && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name)
+    );
+    if is_plain { Ok(()) } else { Err(NameError(name.chars().take(80).collect())) }
+}
+
+impl Engine {
+    /// Restores a session from the text of [`Session::encode`].
+    ///
+    /// # Errors
+    /// Returns the reason why the text is not one of a session for this engine.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, RestoreError, World};
+    ///
+    /// let engine = Engine::builder().build().unwrap();
+    /// let mut session = engine.session();
+    /// let _ = session.run("(defn twice [x] (* 2 x))").eval::<()>(&World::default());
+    /// let text = session.encode().unwrap();
+    /// let mut restored = engine.restore(&text).unwrap();
+    /// assert_eq!(restored.run("(twice 21)").eval::<i64>(&World::default()).unwrap().done(), Some(42));
+    /// assert!(matches!(engine.restore("{}"), Err(RestoreError::NotASession(_))));
+    /// ```
+    pub fn restore(self: &Arc<Self>, text: &str) -> Result<Session, RestoreError> {
+        let mut session = self.session();
+        session.decode(text)?;
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// Prepares a run of a program in this session.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let run = session.run("(reduce + data)").data(&[1, 2, 3]);
+    /// assert_eq!(run.eval::<i64>(&World::default()).unwrap().done(), Some(6));
+    /// ```
+    pub fn run<'d>(&mut self, program: impl Into<Program>) -> Run<'_, 'd> {
+        Run::new(self, program.into())
+    }
+
+    /// Returns the record of the last run.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Defines a name, by serde.
+    ///
+    /// # Errors
+    /// Returns an error if the name cannot be defined, or the value has no counterpart or is too large.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("limit", &10).unwrap();
+    /// assert_eq!(session.get::<u32>("limit").unwrap(), Some(10));
+    /// assert!(session.remove("limit"));
+    /// assert_eq!(session.get::<u32>("limit").unwrap(), None);
+    /// assert!(session.set("not a name", &10).is_err());
+    /// ```
+    pub fn set<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), SessionError> {
+        check_name(name).map_err(SessionError::Name)?;
+        self.on_machine(&Limits::default(), &World::default(), |machine| {
+            let value = convert::to_value(machine, value)?;
+            machine.core.define(name, Some(value));
+            Ok(())
+        })
+    }
+
+    /// Returns the value of a definition, by serde; `None` if the session does not define the name.
+    ///
+    /// # Errors
+    /// Returns an error if the value does not fit the type, or if a lazy part of it cannot be computed.
+    pub fn get<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, SessionError> {
+        if !self.defines(name) {
+            return Ok(None);
+        }
+        self.on_machine(&Limits::default(), &World::default(), |machine| {
+            let Some(index) = machine.core.globals.find(name) else { return Ok(None) };
+            let value = machine.core.globals.get(index).value.clone().unwrap_or_default();
+            convert::take_out(machine, &value).map(Some)
+        })
+    }
+
+    /// Removes a definition; returns false if the session does not define the name.
+    pub fn remove(&mut self, name: &str) -> bool {
+        if !self.defines(name) {
+            return false;
+        }
+        let removed = self.on_machine(&Limits::default(), &World::default(), |machine| {
+            machine.core.define(name, None);
+            Ok(())
+        });
+        removed.is_ok()
+    }
+}

@@ -1,0 +1,367 @@
+//! Tools as closures.
+
+use super::CancelHandle;
+use crate::host::{CallId, Server, SystemClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::value::map::canonical;
+use serde::de::value::Error as NoValue;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::{Serialize, forward_to_deserialize_any};
+use serde_json::{Value as Json, json};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The code of a tool.
+type Run<'w> = dyn Fn(&str, &Call<'_>) -> ToolReply + Send + Sync + 'w;
+
+/// The tools that a world offers to programs. They may borrow from their surroundings for `'w`.
+///
+/// ```
+/// use lispbox::lang::{Call, Engine, Outcome, ToolError, Tools, World};
+/// use serde::{Deserialize, Serialize};
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+///
+/// #[derive(Deserialize)]
+/// struct Search { text: String, limit: Option<usize> }
+/// #[derive(Clone, Serialize)]
+/// struct Mail { sender: String, subject: String }
+///
+/// let mails = vec![Mail { sender: "ann".into(), subject: "Lunch?".into() }];
+/// let mut tools = Tools::new();
+/// tools.tool("mail/search", |search: Search, _: &Call| -> Result<Vec<Mail>, ToolError> {
+///     let fits = mails.iter().filter(|mail| mail.subject.contains(&search.text));
+///     Ok(fits.take(search.limit.unwrap_or(10)).cloned().collect())
+/// }).doc("Mails whose subject contains a text.").read_only();
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let outcome = session.run("(map :sender (mail/search :text \"Lunch\"))").eval::<Vec<String>>(&World::new(tools));
+/// assert_eq!(outcome.unwrap().done(), Some(vec!["ann".to_string()]));
+/// ```
+#[derive(Default)]
+pub struct Tools<'w> {
+    pub(super) servers: Vec<Server>,
+    pub(super) entries: Vec<ToolEntry<'w>>,
+}
+
+impl<'w> Tools<'w> {
+    /// Creates an empty set of tools.
+    pub fn new() -> Tools<'w> {
+        Tools::default()
+    }
+
+    /// Adds a tool named `server/tool`. Programs call it as a function, with arguments by name or by position; they
+    /// become `A` by serde, and the result becomes data. If `A` is a struct, its fields are the names of the arguments.
+    /// A tool without arguments takes [`NoArguments`].
+    ///
+    /// The closure runs on the thread of the evaluation, or on those of its branches, and may block. A panic in it is
+    /// the error `ToolPanic` of that call.
+    ///
+    /// # Panics
+    /// Panics if the name has no `/`, or if the tool exists, in any spelling that means the same.
+    pub fn tool<A, R, F>(&mut self, name: &str, function: F) -> &mut ToolEntry<'w>
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: Fn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
+    {
+        let run = move |arguments: &str, call: &Call<'_>| match call.arguments(arguments) {
+            Ok(arguments) => reply(function(arguments, call), call),
+            Err(error) => ToolReply::Error(error),
+        };
+        self.add(name, field_names::<A>(), Box::new(run))
+    }
+
+    /// Adds an asynchronous tool; see [`Tools::tool`]. The future runs on the tokio runtime in which it is added. It is
+    /// dropped at the deadline of the call, and when the evaluation is cancelled.
+    ///
+    /// The evaluation blocks its thread: an asynchronous caller runs it with `tokio::task::spawn_blocking`.
+    ///
+    /// # Panics
+    /// As [`Tools::tool`]; and outside of a tokio runtime.
+    #[cfg(feature = "tokio")]
+    pub fn async_tool<A, R, F, T>(&mut self, name: &str, function: F) -> &mut ToolEntry<'w>
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: Fn(A) -> T + Send + Sync + 'w,
+        T: Future<Output = Result<R, ToolError>>,
+    {
+        let runtime = tokio::runtime::Handle::current();
+        let run = move |arguments: &str, call: &Call<'_>| {
+            let arguments = match call.arguments(arguments) {
+                Ok(arguments) => arguments,
+                Err(error) => return ToolReply::Error(error),
+            };
+            runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    () = call.world.cancelled() => ToolReply::Stopped,
+                    () = call.own.cancelled() => ToolReply::Stopped,
+                    result = function(arguments) => reply(result, call),
+                    () = tokio::time::sleep(call.call.remaining) => ToolReply::Stopped,
+                    () = tokio::time::sleep(call.call.timeout) => ToolReply::Error(call.error(
+                        ToolErrorKind::Timeout,
+                        format!("did not answer within {}", crate::meter::time(call.call.timeout)),
+                    )),
+                }
+            })
+        };
+        self.add(name, field_names::<A>(), Box::new(run))
+    }
+
+    /// Describes a server, the part of tool names before the `/`, for `(dir)`.
+    pub fn describe_server(&mut self, name: &str, description: &str) -> &mut Tools<'w> {
+        let server = self.server(name);
+        description.clone_into(&mut server.description);
+        self
+    }
+
+    /// Returns the servers with their tools.
+    #[doc(hidden)]
+    pub fn into_servers(self) -> Vec<(Server, Vec<ToolEntry<'w>>)> {
+        let mut servers: Vec<_> = self.servers.into_iter().map(|server| (server, Vec::new())).collect();
+        for entry in self.entries {
+            if let Some((_, entries)) = servers.iter_mut().find(|(server, _)| server.name == entry.tool.server) {
+                entries.push(entry);
+            }
+        }
+        servers
+    }
+
+    fn server(&mut self, name: &str) -> &mut Server {
+        let at = self.servers.iter().position(|server| server.name == name).unwrap_or_else(|| {
+            self.servers.push(Server { name: name.to_owned(), description: String::new() });
+            self.servers.len() - 1
+        });
+        &mut self.servers[at]
+    }
+
+    fn add(&mut self, name: &str, fields: Option<&[&str]>, run: Box<Run<'w>>) -> &mut ToolEntry<'w> {
+        let Some((server, tool)) = name.split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+        else {
+            panic!("a tool is named `server/tool`, such as `mail/search`; got `{name}`");
+        };
+        let is_same = |entry: &ToolEntry<'_>| {
+            canonical(&entry.tool.server) == canonical(server) && canonical(&entry.tool.name) == canonical(tool)
+        };
+        assert!(!self.entries.iter().any(is_same), "there is a tool `{name}` already");
+        self.server(server);
+        let input_schema = match fields {
+            Some(fields) => {
+                let properties: serde_json::Map<_, _> =
+                    fields.iter().map(|field| (field.to_string(), json!({}))).collect();
+                json!({"type": "object", "properties": properties})
+            }
+            None => json!({"type": "object"}),
+        };
+        let tool = Tool { server: server.to_owned(), name: tool.to_owned(), input_schema, ..Tool::default() };
+        self.entries.push(ToolEntry { tool: Arc::new(tool), run });
+        let last = self.entries.len() - 1;
+        &mut self.entries[last]
+    }
+}
+
+impl fmt::Debug for Tools<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.entries.iter().map(|entry| format!("{}/{}", entry.tool.server, entry.tool.name)))
+            .finish()
+    }
+}
+
+/// A tool of [`Tools`] with its description.
+pub struct ToolEntry<'w> {
+    pub(super) tool: Arc<Tool>,
+    pub(super) run: Box<Run<'w>>,
+}
+
+impl ToolEntry<'_> {
+    fn change(&mut self, change: impl FnOnce(&mut Tool)) -> &mut Self {
+        change(Arc::make_mut(&mut self.tool));
+        self
+    }
+
+    /// Returns the description.
+    #[doc(hidden)]
+    pub fn tool(&self) -> &Tool {
+        &self.tool
+    }
+
+    /// Carries out a call outside of a world.
+    #[doc(hidden)]
+    pub fn invoke(&self, call: &ToolCall, cancel: &CancelHandle) -> ToolReply {
+        let now = || SystemClock.monotonic();
+        let made = Call { call, world: cancel, own: cancel, report: None, begun: now(), now: &now };
+        (self.run)(&call.arguments, &made)
+    }
+
+    /// Sets the description that `(doc name)` and searches show.
+    pub fn doc(&mut self, text: &str) -> &mut Self {
+        self.change(|tool| text.clone_into(&mut tool.description))
+    }
+
+    /// Declares that the tool modifies nothing.
+    pub fn read_only(&mut self) -> &mut Self {
+        self.change(|tool| tool.hints.read_only = Some(true))
+    }
+
+    /// Declares that the tool modifies data, and destroys none.
+    pub fn writes(&mut self) -> &mut Self {
+        self.change(|tool| (tool.hints.read_only, tool.hints.destructive) = (Some(false), Some(false)))
+    }
+
+    /// Declares that the tool may destroy the data that it modifies.
+    pub fn destructive(&mut self) -> &mut Self {
+        self.change(|tool| (tool.hints.read_only, tool.hints.destructive) = (Some(false), Some(true)))
+    }
+
+    /// Declares that another call with the same arguments has no further effect.
+    pub fn idempotent(&mut self) -> &mut Self {
+        self.change(|tool| tool.hints.idempotent = Some(true))
+    }
+
+    /// Sets the JSON Schema of the arguments: an object schema, which documents them. Arguments are checked by the type
+    /// that the closure takes.
+    pub fn schema(&mut self, schema: Json) -> &mut Self {
+        self.change(|tool| tool.input_schema = schema)
+    }
+
+    /// Sets the JSON Schema of the result.
+    pub fn output_schema(&mut self, schema: Json) -> &mut Self {
+        self.change(|tool| tool.output_schema = Some(schema))
+    }
+
+    /// Sets the schema of the arguments to that of a type.
+    #[cfg(feature = "schemars")]
+    pub fn schema_of<A: schemars::JsonSchema>(&mut self) -> &mut Self {
+        self.schema(schemars::schema_for!(A).to_value())
+    }
+
+    /// Sets the schema of the result to that of a type.
+    #[cfg(feature = "schemars")]
+    pub fn output_schema_of<R: schemars::JsonSchema>(&mut self) -> &mut Self {
+        self.output_schema(schemars::schema_for!(R).to_value())
+    }
+}
+
+/// The arguments of a tool that takes none.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoArguments {}
+
+/// A report of the progress of a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The call.
+    pub id: CallId,
+    /// The name of the tool.
+    pub tool: String,
+    /// The part of the work that is done, in units of the tool.
+    pub done: f64,
+    /// The whole work, if it is known.
+    pub total: Option<f64>,
+    /// A line of text on the current work.
+    pub message: String,
+}
+
+/// A call of a tool in progress.
+pub struct Call<'c> {
+    pub(super) call: &'c ToolCall,
+    /// The handles of the world and of this call.
+    pub(super) world: &'c CancelHandle,
+    pub(super) own: &'c CancelHandle,
+    pub(super) report: Option<&'c (dyn Fn(Progress) + Send + Sync + 'c)>,
+    /// The time of the world's clock when the call began, and that clock.
+    pub(super) begun: Duration,
+    pub(super) now: &'c (dyn Fn() -> Duration + 'c),
+}
+
+impl Call<'_> {
+    /// Returns the identity of the call, which is the same in each run of the same program on the same data.
+    pub fn id(&self) -> &CallId {
+        &self.call.id
+    }
+
+    /// Returns the name of the tool: `mail/search`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.call.server, self.call.tool)
+    }
+
+    /// Returns the time left for the call: that of the evaluation, or the limit on one tool call if it is less.
+    pub fn deadline(&self) -> Duration {
+        let passed = (self.now)().saturating_sub(self.begun);
+        self.call.remaining.min(self.call.timeout).saturating_sub(passed)
+    }
+
+    /// Returns whether the result is no longer wanted, because the evaluation was cancelled, its time is over, or
+    /// another branch has failed. A tool that works for long looks here now and then.
+    pub fn cancelled(&self) -> bool {
+        self.world.is_cancelled() || self.own.is_cancelled() || self.deadline().is_zero()
+    }
+
+    /// Reports progress to the [observer](crate::World::on_progress) of the world.
+    pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
+        if let Some(report) = self.report {
+            let message = message.to_owned();
+            report(Progress { id: self.call.id.clone(), tool: self.name(), done, total, message });
+        }
+    }
+
+    fn arguments<A: DeserializeOwned>(&self, text: &str) -> Result<A, ToolError> {
+        serde_json::from_str(text)
+            .map_err(|error| self.error(ToolErrorKind::Arguments, format!("does not take these arguments: {error}")))
+    }
+
+    fn error(&self, kind: ToolErrorKind, problem: String) -> ToolError {
+        ToolError::new(kind, format!("`{}` {problem}", self.name()))
+    }
+}
+
+fn reply<R: Serialize>(result: Result<R, ToolError>, call: &Call<'_>) -> ToolReply {
+    match result.map(|result| serde_json::to_string(&result)) {
+        Ok(Ok(text)) => ToolReply::Json(text),
+        Ok(Err(problem)) => ToolReply::Error(
+            call.error(ToolErrorKind::Failed, format!("returned a result that is not data: {problem}")),
+        ),
+        Err(error) => ToolReply::Error(error),
+    }
+}
+
+/// Returns the names of the fields of a struct; `None` for any other type.
+fn field_names<A: DeserializeOwned>() -> Option<&'static [&'static str]> {
+    let mut names = None;
+    let _ = A::deserialize(Names(&mut names));
+    names
+}
+
+/// A deserializer that has no value; it notes the fields that it is asked for.
+struct Names<'n>(&'n mut Option<&'static [&'static str]>);
+
+impl<'de> Deserializer<'de> for Names<'_> {
+    type Error = NoValue;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoValue> {
+        Err(NoValue::custom("no value"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, NoValue> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, NoValue> {
+        *self.0 = Some(fields);
+        Err(NoValue::custom("no value"))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map enum identifier ignored_any
+    }
+}

@@ -1,0 +1,214 @@
+//! Worlds: what an evaluation can reach.
+
+use super::tools::{Progress, Tools};
+use super::{Call, CancelHandle};
+use crate::host::{
+    CallId, Catalogue, Host, OsRandom, SeededRandom, Server, SystemClock, TestClock, Tool, ToolCall, ToolError,
+    ToolReply,
+};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the programs of an evaluation can reach: tools, a clock, random numbers, an output, and a handle that cancels
+/// them. A world is borrowed by an evaluation and may borrow itself, so that it can be created for each request.
+///
+/// The default world has no tools, the clock and the random numbers of the operating system, and no output but that in
+/// the [`Report`](crate::Report).
+///
+/// ```
+/// use lispbox::lang::{Engine, SeededRandom, TestClock, World};
+/// use std::sync::Arc;
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+///
+/// let clock = Arc::new(TestClock::at_millis(0));
+/// let world = World::default().clock(clock).random(SeededRandom::new(7)).on_print(|text| print!("{text}"));
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let outcome = session.run("(println \"hello\") (str (now))").eval::<String>(&world).unwrap();
+/// assert_eq!(outcome.done().as_deref(), Some("1970-01-01T00:00:00Z"));
+/// ```
+#[derive(Default)]
+pub struct World<'w> {
+    tools: Tools<'w>,
+    clock: Option<Arc<TestClock>>,
+    random: Option<SeededRandom>,
+    cancel: CancelHandle,
+    print: Option<Box<dyn Fn(&str) + Send + Sync + 'w>>,
+    observe: Option<Box<dyn Fn(&CallReport) + Send + Sync + 'w>>,
+    progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
+    /// The calls that are in progress, and those that were abandoned before they began.
+    running: Mutex<HashMap<CallId, CancelHandle>>,
+    calls: Mutex<Vec<CallReport>>,
+}
+
+/// The record of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallReport {
+    /// The identity of the call.
+    pub id: CallId,
+    /// The server of the tool.
+    pub server: Arc<str>,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// The arguments: the text of a JSON object.
+    pub arguments: String,
+    /// `ok`, or the error code.
+    pub outcome: &'static str,
+    /// The size of the result as JSON text, in bytes.
+    pub result_bytes: u64,
+    /// The time that the tool took.
+    pub time: Duration,
+    /// The steps that the evaluation had spent before the call.
+    pub fuel: u64,
+    /// The live bytes of the evaluation and its session before the call.
+    pub memory: u64,
+}
+
+impl<'w> World<'w> {
+    /// Creates a world with these tools.
+    pub fn new(tools: Tools<'w>) -> World<'w> {
+        World { tools, ..World::default() }
+    }
+
+    /// Sets the clock, for the time of day and for time limits.
+    pub fn clock(self, clock: Arc<TestClock>) -> World<'w> {
+        World { clock: Some(clock), ..self }
+    }
+
+    /// Sets the source of random numbers.
+    pub fn random(self, random: SeededRandom) -> World<'w> {
+        World { random: Some(random), ..self }
+    }
+
+    /// Lets a handle cancel the evaluations in this world.
+    pub fn cancelled_by(self, cancel: &CancelHandle) -> World<'w> {
+        World { cancel: cancel.clone(), ..self }
+    }
+
+    /// Passes each printed text on as it is printed. The [`Report`](crate::Report) contains it as well.
+    pub fn on_print(self, print: impl Fn(&str) + Send + Sync + 'w) -> World<'w> {
+        World { print: Some(Box::new(print)), ..self }
+    }
+
+    /// Passes the record of each tool call on as it ends. The [`Report`](crate::Report) contains it as well.
+    pub fn on_call(self, observe: impl Fn(&CallReport) + Send + Sync + 'w) -> World<'w> {
+        World { observe: Some(Box::new(observe)), ..self }
+    }
+
+    /// Passes the [progress](Call::progress) that tools report on.
+    pub fn on_progress(self, progress: impl Fn(Progress) + Send + Sync + 'w) -> World<'w> {
+        World { progress: Some(Box::new(progress)), ..self }
+    }
+
+    /// Returns the tools.
+    pub fn tools(&self) -> &Tools<'w> {
+        &self.tools
+    }
+
+    /// Takes the records of the calls so far, in the order in which they ended.
+    pub(crate) fn take_calls(&self) -> Vec<CallReport> {
+        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the handle that abandons a single call.
+    fn handle_of(&self, call: &CallId) -> CancelHandle {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.entry(call.clone()).or_default().clone()
+    }
+
+    fn time(&self) -> Duration {
+        self.clock.as_ref().map_or_else(|| SystemClock.monotonic(), |clock| clock.monotonic())
+    }
+
+    /// Records a call that has ended.
+    fn record(&self, call: ToolCall, began: Duration, outcome: &'static str, result_bytes: u64) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.id);
+        let ToolCall { id, server, tool, arguments, fuel, memory, .. } = call;
+        let time = self.time().saturating_sub(began);
+        let report = CallReport { id, server, tool, arguments, outcome, result_bytes, time, fuel, memory };
+        if let Some(observe) = &self.observe {
+            observe(&report);
+        }
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+    }
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+impl Host for World<'_> {
+    fn servers(&self) -> Vec<Server> {
+        self.tools.servers.clone()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let tools = self.tools.entries.iter().filter(|entry| entry.tool.server == server);
+        Ok(tools.map(|entry| entry.tool.clone()).collect())
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        let tools = self.tools.entries.iter().map(|entry| entry.tool.clone()).collect();
+        Catalogue { tools, ..Catalogue::default() }
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        let entry =
+            self.tools.entries.iter().find(|entry| entry.tool.server == *call.server && entry.tool.name == *call.tool);
+        let Some(entry) = entry else {
+            return ToolReply::Error(ToolError::unavailable(format!(
+                "there is no tool `{}/{}`",
+                call.server, call.tool
+            )));
+        };
+        let own = self.handle_of(&call.id);
+        let began = self.time();
+        let now = || self.time();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let report = self.progress.as_deref();
+            let made = Call { call: &call, world: &self.cancel, own: &own, report, begun: began, now: &now };
+            (entry.run)(&call.arguments, &made)
+        }));
+        match result {
+            Ok(reply) => {
+                self.record(call, began, reply.outcome(), reply.bytes());
+                reply
+            }
+            Err(payload) => {
+                self.record(call, began, crate::host::ToolErrorKind::Panicked.code(), 0);
+                resume_unwind(payload)
+            }
+        }
+    }
+
+    fn give_up(&self, call: &CallId) {
+        self.handle_of(call).cancel();
+    }
+
+    fn print(&self, text: &str) {
+        if let Some(print) = &self.print {
+            print(text);
+        }
+    }
+
+    fn now_millis(&self) -> i64 {
+        self.clock.as_ref().map_or_else(|| SystemClock.now_millis(), |clock| clock.now_millis())
+    }
+
+    fn random(&self) -> u64 {
+        self.random.as_ref().map_or_else(|| OsRandom.bits(), SeededRandom::bits)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.time()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}

@@ -1,0 +1,260 @@
+//! The evaluation of a program form by form, each top-level form as a transaction, and the description of its failure.
+
+use crate::embed::Program;
+use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
+use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
+use crate::form::Form;
+use crate::machine::Machine;
+use crate::meter;
+use crate::reply::{Failure, Reply, Spent, Status};
+use crate::span::Source;
+use crate::value::Value;
+use crate::value::print::{Printed, print_within};
+use crate::{foreign, foreign_text, json, reader};
+use std::sync::Arc;
+
+/// Builds the reply for an evaluation that could not take place.
+pub fn refused(error: Error) -> Reply {
+    let (status, failure) = diagnose(&error.into());
+    Reply { status, failure: Some(failure), ..Reply::default() }
+}
+
+/// Receives the value of the last form. This is part of the transaction of the form: what it computes is kept or undone
+/// with the form.
+pub type Finish<'f> = dyn FnMut(&mut Machine, &Value) -> Outcome<()> + 'f;
+
+/// Evaluates a program and prints its value.
+pub fn evaluate(machine: &mut Machine, program: &Program, source: &Arc<Source>, bind: &mut Bind<'_>) -> Reply {
+    let mut shown = None;
+    let mut reply = evaluate_to(machine, program, source, bind, &mut |machine, value| {
+        shown = Some(show(machine, value)?);
+        Ok(())
+    });
+    if let (Status::Ok, Some(shown)) = (reply.status, shown) {
+        reply.value = Some(shown.printed.text);
+        reply.truncated = shown.printed.truncated;
+        reply.json = shown.json;
+    }
+    reply
+}
+
+/// Binds the input of a program before its first form.
+pub type Bind<'b> = dyn FnMut(&mut Machine) -> Outcome<()> + 'b;
+
+/// Evaluates a program form by form.
+pub fn evaluate_to(
+    machine: &mut Machine,
+    program: &Program,
+    source: &Arc<Source>,
+    bind: &mut Bind<'_>,
+    finish: &mut Finish<'_>,
+) -> Reply {
+    let mut reply = Reply::default();
+    let live_before = meter::live();
+    match run_forms(machine, program, source, bind, finish, &mut reply) {
+        Ok(()) => {}
+        Err(signal) => {
+            let (status, failure) = diagnose(&signal);
+            if let Raised::Fault(Fault { error, .. }) = signal.raised() {
+                machine.core.globals.history[3] = Value::Exception(error.clone());
+            }
+            reply.status = status;
+            reply.failure = Some(failure);
+        }
+    }
+    let core = &mut *machine.core;
+    reply.prints = std::mem::take(&mut core.prints);
+    if core.prints_cut > 0 {
+        reply.prints.push_str(&format!("… [{} more bytes were printed]", core.prints_cut));
+    }
+    reply.calls = std::mem::take(&mut core.calls);
+    let (total, compute) = core.meter.times(core.host.monotonic());
+    let peak = core.meter.peak_memory.max(meter::live()).max(live_before);
+    reply.spent = Spent {
+        fuel: core.meter.fuel_spent(),
+        memory_bytes: peak,
+        depth: core.meter.peak_depth,
+        compute_ms: compute.as_millis() as u64,
+        total_ms: total.as_millis() as u64,
+    };
+    reply
+}
+
+/// Runs the forms of a program, each as a transaction, and passes the value of the last one to `finish`.
+fn run_forms(
+    machine: &mut Machine,
+    program: &Program,
+    source: &Arc<Source>,
+    bind: &mut Bind<'_>,
+    finish: &mut Finish<'_>,
+    reply: &mut Reply,
+) -> Outcome<()> {
+    let text = &*program.text;
+    let limits = &machine.core.meter.limits;
+    if text.len() as u64 > limits.program {
+        let (allowed, came) = (meter::bytes(limits.program), meter::bytes(text.len() as u64));
+        return Err(meter::limit("program", allowed, came).into());
+    }
+    bind(machine)?;
+    machine.charge(text.len() as u64 / 16)?;
+    let forms = match &program.forms {
+        Some(forms) => forms.to_vec(),
+        None => read_forms(text, source)?,
+    };
+    machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
+    let mut last = Value::Nil;
+    let count = forms.len();
+    let has_aliases = memchr::memmem::find(text.as_bytes(), b"::").is_some();
+    for (ordinal, mut form) in forms.into_iter().enumerate() {
+        let span = form.span;
+        machine.core.form = ordinal as u32;
+        let is_last = ordinal + 1 == count;
+        let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
+        let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
+        let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
+            match machine.settle(&value) {
+                // This value is not printed, so the program did not ask for the failing item: ignore the error.
+                Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+                _ => {}
+            }
+            if is_last {
+                finish(machine, &value)?;
+            }
+            machine.core.check_session()?;
+            Ok(value)
+        });
+        match result {
+            Ok(result) => {
+                for name in machine.core.commit(&result) {
+                    if !reply.defined.contains(&name) {
+                        reply.defined.push(name);
+                    }
+                }
+                last = result;
+            }
+            Err(signal) => {
+                drop(last);
+                machine.core.undo();
+                return Err(signal.at(source, span));
+            }
+        }
+    }
+    if count == 0 {
+        finish(machine, &last)?;
+    }
+    let history = &mut machine.core.globals.history;
+    history[2] = std::mem::take(&mut history[1]);
+    history[1] = std::mem::take(&mut history[0]);
+    history[0] = last;
+    Ok(())
+}
+
+fn read_forms(text: &str, source: &Arc<Source>) -> Outcome<Vec<Form>> {
+    let forms = reader::read(text).map_err(|error| unreadable(error, source))?;
+    match foreign::at_top_level(&forms, text) {
+        Some((span, error)) => Err(Signal::from(error).at(source, span)),
+        None => Ok(forms),
+    }
+}
+
+/// Reads a program without evaluating it.
+///
+/// # Errors
+/// Returns the failure of a run of the program.
+pub fn read(text: &str, name: &str) -> Result<Vec<Form>, Box<Failure>> {
+    let source = Arc::new(Source::new(name, text));
+    read_forms(text, &source).map_err(|signal| Box::new(diagnose(&signal).1))
+}
+
+/// Binds a name to the value of JSON text.
+pub fn bind_json(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
+    machine.reserve(text.len() as u64)?;
+    let value = json::parse(machine, text).map_err(|signal| no_json(name, signal))?;
+    let index = machine.core.globals.index(name);
+    machine.core.globals.set(index, crate::machine::Global { value: Some(value), ..Default::default() });
+    // Commit the binding, but do not report it as a definition of the program.
+    machine.core.commit(&Value::Nil);
+    Ok(())
+}
+
+fn no_json(name: &str, signal: Signal) -> Signal {
+    match signal.into_raised() {
+        Raised::Error(mut error) => {
+            Arc::make_mut(&mut error).message = format!("`{name}` is not JSON: {}", error.message);
+            error.into()
+        }
+        Raised::Fault(fault) => fault.into(),
+        Raised::Halt(halt) => halt.into(),
+    }
+}
+
+fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
+    let mut made = Error::new(error.code, error.message);
+    made.suggestion = match foreign::advice(&source.text) {
+        Some(advice) => Some(format!("this looks like another language, and programs here are Clojure: {advice}")),
+        None => error.suggestion,
+    };
+    Fault { related: error.related, ..Fault::new(made, source, error.span) }.into()
+}
+
+/// The value of a program, as shown in its reply.
+struct Shown {
+    printed: Printed,
+    json: Option<serde_json::Value>,
+}
+
+fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
+    let budget = machine.core.meter.limits.output as usize;
+    let printed = print_within(value, budget, true, machine)?;
+    let json = if printed.truncated.is_none() { json::to_serde(machine, value, budget)? } else { None };
+    Ok(Shown { printed, json })
+}
+
+/// Converts a signal to the status and failure of a reply.
+pub fn diagnose(signal: &Signal) -> (Status, Failure) {
+    match signal.raised() {
+        Raised::Fault(fault) => {
+            let (line, column) = fault.source.line_column(fault.span.start);
+            let failure = Failure {
+                line: Some(line),
+                column: Some(column),
+                trace: fault.trace.iter().map(trace_line).collect(),
+                rendered: Diagnosis::of(fault).render(false),
+                ..failure_of(&fault.error)
+            };
+            (Status::Error, failure)
+        }
+        Raised::Error(error) => {
+            let message = foreign_text::message(shown(&error.message));
+            let mut rendered = format!("{}: {message}", foreign_text::line(&error.code));
+            if let Some(suggestion) = &error.suggestion {
+                rendered.push_str(&format!("\n{}", foreign_text::message(suggestion)));
+            }
+            (Status::Error, Failure { rendered, ..failure_of(error) })
+        }
+        Raised::Halt(halt) => {
+            let message = halt_message(halt);
+            let (status, code, limit) = match halt {
+                Halt::Limit { name, .. } => (Status::Limit, "LimitExceeded", Some((*name).to_string())),
+                Halt::Cancelled => (Status::Cancelled, "Cancelled", None),
+            };
+            let rendered = format!("{code}: {message}");
+            (status, Failure { error: code.to_string(), message, limit, rendered, ..Failure::default() })
+        }
+    }
+}
+
+fn failure_of(error: &Error) -> Failure {
+    let data = (!error.data().is_nil()).then(|| {
+        let Ok(printed) = print_within(error.data(), 2_000, true, &mut crate::value::walk::Free);
+        printed.text
+    });
+    Failure {
+        error: error.code.to_string(),
+        message: shown(&error.message).to_string(),
+        symbol: error.symbol.clone(),
+        suggestion: error.suggestion.clone(),
+        data,
+        ..Failure::default()
+    }
+}

@@ -1,0 +1,145 @@
+//! The evaluation's access to its host. Work of the host is charged to no account, and a host is only borrowed for the
+//! time of an evaluation.
+
+use super::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::meter::{Outside, outside};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+
+/// A reference to the host of an evaluation, shared by its branches.
+#[derive(Clone)]
+pub struct HostAccess(Arc<Lent>);
+
+/// A borrowed host with its lifetime erased.
+struct Lent {
+    host: NonNull<dyn Host>,
+}
+
+// SAFETY: the pointer is only used as `&dyn Host`, and a `Host` is `Sync`.
+unsafe impl Send for Lent {}
+// SAFETY: as above.
+unsafe impl Sync for Lent {}
+
+/// A host without tools, for work on a session that makes no calls.
+pub(crate) struct NoHost;
+
+impl Host for NoHost {}
+
+/// Waits until all other references to a lent host are gone.
+struct Returned(HostAccess);
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        // Branches end before their evaluation does; only the last instructions of their threads may be outstanding.
+        while Arc::strong_count(&self.0.0) > 1 {
+            std::thread::yield_now();
+        }
+        fence(Ordering::Acquire);
+    }
+}
+
+impl HostAccess {
+    /// Returns the access to a host without tools, between two evaluations.
+    pub(crate) fn none() -> HostAccess {
+        HostAccess(Arc::new(Lent { host: NonNull::from(&NoHost as &'static dyn Host) }))
+    }
+
+    /// Lends a host to `work`. Returns when no reference to the host is left, which `work` must ensure.
+    pub(crate) fn lend<R>(host: &dyn Host, work: impl FnOnce(&HostAccess) -> R) -> R {
+        let host = NonNull::from(host);
+        // SAFETY: only the lifetime changes. `Returned` keeps this function from returning or unwinding before the last
+        // clone of the access is dropped, so the host outlives every use of the pointer.
+        let host = unsafe { std::mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host + 'static>>(host) };
+        let lent = Returned(HostAccess(Arc::new(Lent { host })));
+        let access = lent.0.clone();
+        let result = work(&access);
+        drop(access);
+        drop(lent);
+        result
+    }
+
+    fn host(&self) -> &dyn Host {
+        // SAFETY: `lend` does not return while this access exists.
+        unsafe { self.0.host.as_ref() }
+    }
+
+    pub(crate) fn servers(&self) -> Outside<Vec<Server>> {
+        Outside::of(|| self.host().servers())
+    }
+
+    pub(crate) fn tools(&self, server: &str) -> Outside<Result<Vec<Arc<Tool>>, ToolError>> {
+        Outside::of(|| self.host().tools(server))
+    }
+
+    pub(crate) fn denied(&self, server: &str) -> Outside<Vec<(String, String)>> {
+        Outside::of(|| self.host().denied(server))
+    }
+
+    pub(crate) fn refused(&self, server: &str, tool: &str) {
+        outside(|| self.host().refused(server, tool));
+    }
+
+    pub(crate) fn catalogue(&self) -> Outside<Catalogue> {
+        Outside::of(|| self.host().catalogue())
+    }
+
+    pub(crate) fn search(&self, query: &str, most: usize) -> Outside<Found> {
+        Outside::of(|| self.host().search(query, most))
+    }
+
+    /// Calls a tool. A panic is the error `ToolPanic` of this call.
+    pub(crate) fn call(&self, call: ToolCall) -> Outside<ToolReply> {
+        Outside::of(|| {
+            let name = crate::foreign_text::qualified(&call.server, &call.tool);
+            catch_unwind(AssertUnwindSafe(|| self.host().call(call))).unwrap_or_else(|payload| {
+                let kind = super::ToolErrorKind::Panicked;
+                ToolReply::Error(ToolError::new(kind, format!("`{name}` panicked: {}", panic_text(&*payload))))
+            })
+        })
+    }
+
+    pub(crate) fn note(&self, call: &CallId) -> Outside<Option<String>> {
+        Outside::of(|| self.host().note(call))
+    }
+
+    pub(crate) fn give_up(&self, call: &CallId) {
+        outside(|| self.host().give_up(call));
+    }
+
+    pub(crate) fn print(&self, text: &str) {
+        outside(|| self.host().print(text));
+    }
+
+    pub(crate) fn now_millis(&self) -> i64 {
+        outside(|| self.host().now_millis())
+    }
+
+    pub(crate) fn fork_session(&self) -> Outside<Result<String, String>> {
+        Outside::of(|| self.host().fork_session())
+    }
+
+    pub(crate) fn close_session(&self) -> Outside<Result<(), String>> {
+        Outside::of(|| self.host().close_session())
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        outside(|| self.host().random())
+    }
+
+    pub(crate) fn monotonic(&self) -> Duration {
+        outside(|| self.host().monotonic())
+    }
+
+    pub(crate) fn cancelled(&self) -> bool {
+        outside(|| self.host().cancelled())
+    }
+}
+
+/// Returns the message of a panic.
+pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a payload that is not text")
+}
