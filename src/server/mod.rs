@@ -50,8 +50,8 @@ pub use audit::{
     AuditFailure, AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains,
 };
 pub use config::{
-    Action, Answering, Concealed, Configuration, ConfigurationError, Endpoint, Function, Functions, HttpTransport,
-    Inherit, LocalTool, Origin, ServerConfig, Sources, Template, Words, blocking, read_document, server_namespace,
+    Action, Concealed, Configuration, ConfigurationError, Endpoint, Functions, HttpTransport, Inherit, LocalTool,
+    Origin, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};

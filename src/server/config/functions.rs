@@ -1,87 +1,83 @@
-//! Rust functions of the embedding application, as tools without a server.
+//! Tools of the embedding application without a server: closures of [`Tools`](crate::lang::Tools).
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::lang::{Tool, ToolError, ToolReply};
+use crate::lang::internal::panic_text;
+use crate::lang::{CallId, CancelHandle, Tool, ToolCall, ToolEntry, ToolError, ToolErrorKind, ToolReply};
 
 /// The future outcome of a [`Function`].
 pub type Answering = BoxFuture<'static, Result<ToolReply, ToolError>>;
 
-/// A Rust function that programs call as a tool;
-/// [`Configuration::add_functions`](crate::server::Configuration::add_functions) registers it.
-///
-/// ```
-/// use lispbox::lang::{Tool, ToolReply};
-/// use lispbox::server::{Answering, Configuration, Function, blocking};
-/// use serde_json::{Map, Value, json};
-/// use std::sync::Arc;
-///
-/// /// Adds what it is given, at once.
-/// struct Sum;
-///
-/// impl Function for Sum {
-///     fn describe(&self) -> Tool {
-///         let schema = json!({
-///             "type": "object",
-///             "properties": {"numbers": {"type": "array", "items": {"type": "number"}}},
-///             "required": ["numbers"]
-///         });
-///         Tool { name: "sum".into(), description: "Adds numbers.".into(), input_schema: schema, ..Tool::default() }
-///     }
-///
-///     fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
-///         Box::pin(async move {
-///             let numbers = arguments["numbers"].as_array().into_iter().flatten();
-///             Ok(ToolReply::Json(numbers.filter_map(Value::as_f64).sum::<f64>().to_string()))
-///         })
-///     }
-/// }
-///
-/// /// Asks a database that makes its callers wait.
-/// struct Stock;
-///
-/// impl Function for Stock {
-///     fn describe(&self) -> Tool {
-///         Tool { name: "stock".into(), input_schema: json!({"type": "object"}), ..Tool::default() }
-///     }
-///
-///     fn call(self: Arc<Self>, _: Map<String, Value>) -> Answering {
-///         blocking(|| Ok(ToolReply::Json("[]".into())))
-///     }
-/// }
-///
-/// let mut configuration = Configuration::default();
-/// configuration.add_functions("shop", "what the shop has", vec![Arc::new(Sum), Arc::new(Stock)]).unwrap();
-/// ```
+/// The code of a tool without a server.
 pub trait Function: Send + Sync {
-    /// Describes the tool to programs: the name, the description, the JSON Schema of its arguments (an object schema),
-    /// and hints about its effects. `server` is filled in. Called once.
+    /// Describes the tool to programs. `server` is filled in.
     fn describe(&self) -> Tool;
 
-    /// Carries out a call on a Tokio runtime, with arguments that the schema allows. The future is dropped when the
-    /// call times out or is cancelled.
+    /// Carries out a call on a Tokio runtime, with arguments that the schema allows. The caller drops the future after
+    /// `timeout`, or when the call is cancelled.
     ///
     /// # Errors
     /// Returns any failure, which a program can catch; usually [`ToolError::failed`].
-    fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering;
+    fn call(self: Arc<Self>, arguments: Map<String, Value>, timeout: Duration) -> Answering;
 }
 
-/// Runs blocking work on a thread for it. The work cannot be interrupted; its result is dropped if the caller no
-/// longer waits for it.
-pub fn blocking(work: impl FnOnce() -> Result<ToolReply, ToolError> + Send + 'static) -> Answering {
-    Box::pin(async move {
-        let outcome = tokio::task::spawn_blocking(work).await;
-        outcome.unwrap_or_else(|_| Err(ToolError::failed("the function panicked")))
-    })
+/// A closure of the embedding application.
+struct Closure(ToolEntry<'static>);
+
+/// Cancels a call when its future is dropped.
+struct CancelOnDrop(CancelHandle);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
-/// The functions of a namespace.
+impl Function for Closure {
+    fn describe(&self) -> Tool {
+        self.0.tool().clone()
+    }
+
+    fn call(self: Arc<Self>, arguments: Map<String, Value>, timeout: Duration) -> Answering {
+        Box::pin(async move {
+            let tool = self.0.tool();
+            let call = ToolCall {
+                id: CallId::default(),
+                server: tool.server.as_str().into(),
+                tool: tool.name.as_str().into(),
+                arguments: Value::Object(arguments).to_string(),
+                remaining: timeout,
+                timeout,
+                fuel: 0,
+                memory: 0,
+            };
+            let cancel = CancelOnDrop(CancelHandle::new());
+            let handle = cancel.0.clone();
+            // The closure may block. An asynchronous one is dropped when the handle is cancelled.
+            let outcome = tokio::task::spawn_blocking(move || self.0.invoke(&call, &handle)).await;
+            outcome.map_err(|lost| {
+                let reason = lost.try_into_panic().map(|payload| panic_text(&*payload).to_owned());
+                ToolError::new(ToolErrorKind::Panicked, format!("panicked: {}", reason.unwrap_or_default()))
+            })
+        })
+    }
+}
+
+/// The tools of a namespace.
 #[derive(Clone)]
 pub struct Functions(pub(in crate::server) Vec<Arc<dyn Function>>);
+
+impl Functions {
+    /// Wraps the closures of one server.
+    pub(super) fn of(entries: Vec<ToolEntry<'static>>) -> Functions {
+        Functions(entries.into_iter().map(|entry| Arc::new(Closure(entry)) as Arc<dyn Function>).collect())
+    }
+}
 
 impl PartialEq for Functions {
     fn eq(&self, other: &Functions) -> bool {

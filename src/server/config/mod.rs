@@ -21,12 +21,11 @@ mod variables;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::lang::Limits;
+use crate::lang::{Limits, Tools};
 use crate::server::policy::Policy;
 
 use super::fields::{Wrong, kind, known_keys, scalar, wrong};
@@ -37,7 +36,8 @@ use variables::Scope;
 pub use conceal::Concealed;
 pub use document::read_document;
 pub use entry::namespace as server_namespace;
-pub use functions::{Answering, Function, Functions, blocking};
+pub use functions::Functions;
+pub(in crate::server) use functions::{Answering, Function};
 pub use inherit::Inherit;
 pub(in crate::server) use local::same_origin;
 pub use local::{Action, LocalTool, Words};
@@ -264,22 +264,32 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// Adds functions of the host program, which programs call as tools of that server; they are kept on reload.
+    /// Adds tools of the host program; they are kept on reload.
+    ///
+    /// ```
+    /// # use lispbox::lang::{Call, Tools};
+    /// # use lispbox::server::Configuration;
+    /// # #[derive(serde::Deserialize)]
+    /// # struct Sum { numbers: Vec<f64> }
+    /// let mut tools = Tools::new();
+    /// tools.tool("shop/sum", |sum: Sum, _: &Call| Ok(sum.numbers.iter().sum::<f64>())).doc("Adds numbers.");
+    /// let mut configuration = Configuration::default();
+    /// configuration.add_tools(tools).unwrap();
+    /// ```
     ///
     /// # Errors
-    /// Returns an error if the name is invalid, or if a server of that name exists.
-    pub fn add_functions(
-        &mut self,
-        server: &str,
-        description: &str,
-        functions: Vec<Arc<dyn Function>>,
-    ) -> Result<(), String> {
-        let name = entry::namespace(server)?;
-        if self.servers.iter().any(|other| other.name == name) {
-            return Err(format!("expected a unique name, got that of server `{name}`"));
+    /// Returns an error if the name of a server is invalid, or if a server of that name exists. Nothing is added then.
+    pub fn add_tools(&mut self, tools: Tools<'static>) -> Result<(), String> {
+        let mut added = Vec::new();
+        for (server, entries) in tools.into_servers() {
+            let name = entry::namespace(&server.name)?;
+            if self.servers.iter().any(|other| other.name == name) {
+                return Err(format!("expected a unique name, got that of server `{name}`"));
+            }
+            let endpoint = Ok(Endpoint::Functions(Functions::of(entries)));
+            added.push(ServerConfig::without_server(name, one_line(&server.description), endpoint, "this program"));
         }
-        let endpoint = Ok(Endpoint::Functions(Functions(functions)));
-        self.servers.push(ServerConfig::without_server(name, one_line(description), endpoint, "this program"));
+        self.servers.extend(added);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -95,7 +96,7 @@ impl Function for Command {
         self.tool.tool.clone()
     }
 
-    fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
+    fn call(self: Arc<Self>, arguments: Map<String, Value>, _: Duration) -> Answering {
         Box::pin(async move { self.run(arguments).await })
     }
 }

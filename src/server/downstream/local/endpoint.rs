@@ -1,6 +1,7 @@
 //! An HTTP endpoint as a tool: one request per call.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue, Method, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -89,7 +90,7 @@ impl Function for Request {
         self.tool.tool.clone()
     }
 
-    fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
+    fn call(self: Arc<Self>, arguments: Map<String, Value>, _: Duration) -> Answering {
         Box::pin(async move { self.ask(arguments).await })
     }
 }

@@ -76,10 +76,14 @@ impl Local {
             return Err(ToolError::failed(format!("there is no tool `{what}`")));
         };
         add_defaults(&mut arguments, tool);
-        match tokio::time::timeout(timeout, Arc::clone(function).call(arguments)).await {
+        match tokio::time::timeout(timeout, Arc::clone(function).call(arguments, timeout)).await {
             Ok(outcome) => outcome.map_err(|error| {
-                let failed = if error.kind == ToolErrorKind::Failed { " failed" } else { "" };
-                ToolError { message: format!("`{what}`{failed}: {}", error.message), ..error }
+                let said = match error.kind {
+                    ToolErrorKind::Failed => " failed:",
+                    ToolErrorKind::Panicked => "",
+                    _ => ":",
+                };
+                ToolError { message: format!("`{what}`{said} {}", error.message), ..error }
             }),
             Err(_) => Err(late(&what, timeout)),
         }
@@ -116,33 +120,29 @@ fn unfit(message: String) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lang::{Call, Tools};
     use crate::server::config::Sources;
-    use crate::server::config::{Answering, blocking};
     use crate::server::downstream::{DownstreamOptions, Downstreams};
 
-    /// Returns its arguments.
-    struct Echo;
-
-    impl Function for Echo {
-        fn describe(&self) -> Tool {
-            let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {"default": 2}}});
-            Tool { name: "echo".to_owned(), input_schema: schema, ..Tool::default() }
-        }
-
-        fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
-            blocking(move || match arguments.get("a") {
+    /// A tool that returns its arguments.
+    fn echo() -> Tools<'static> {
+        let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {"default": 2}}});
+        let mut tools = Tools::new();
+        tools
+            .tool("ours/echo", |arguments: Map<String, Value>, _: &Call| match arguments.get("a") {
                 Some(Value::Bool(true)) => panic!("it was asked to"),
-                _ => Ok(ToolReply::Json(Value::Object(arguments).to_string())),
+                _ => Ok(arguments),
             })
-        }
+            .schema(schema);
+        tools
     }
 
     #[tokio::test]
     async fn functions_stay_when_files_are_read_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut configuration = Sources::new(vec![folder.path().to_owned()]).read().expect("an empty folder");
-        configuration.add_functions("ours", "what is ours", vec![Arc::new(Echo)]).expect("a name of its own");
-        assert!(configuration.add_functions("ours", "", Vec::new()).is_err());
+        configuration.add_tools(echo()).expect("a name of its own");
+        assert!(configuration.add_tools(echo()).is_err());
         let options = DownstreamOptions { cache: None, ..DownstreamOptions::default() };
         let downstreams = Downstreams::new(configuration, options);
         let text = serde_json::json!({"mcpServers": {"mail": {"command": "mail"}}}).to_string();
@@ -155,7 +155,7 @@ mod tests {
         assert!(matches!(&reply, ToolReply::Json(text) if text == "{\"a\":1,\"b\":2}"), "{reply:?}");
         let reply = downstreams.call("ours", "echo", "{\"a\": true}", Duration::from_secs(10)).await;
         assert!(
-            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` failed: the function panicked"),
+            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` panicked: it was asked to"),
             "{reply:?}"
         );
     }
