@@ -13,8 +13,8 @@
 mod tools;
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::fmt::Display;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -23,13 +23,10 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::post};
-use lispbox::lang::Metered;
-use lispbox::lang::{Engine, Limits, Reply, Request};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use lispbox::lang::{CancelHandle, Engine, Limits, Metered, Reply, World};
+use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as Turn, Semaphore};
-use tokio_util::sync::CancellationToken;
-use tools::Assistant;
 
 // Without this allocator memory limits cannot be enforced, and `Engine::builder().build()` returns an error.
 #[global_allocator]
@@ -47,31 +44,23 @@ fn limits() -> Limits {
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let served = match &arguments[..] {
-        [file, address] => serve(file, address).await,
-        _ => Err("usage: assistant DATABASE ADDRESS, such as assistant.db 127.0.0.1:8080".to_string()),
+    let [file, address] = &arguments[..] else {
+        return Err("usage: assistant DATABASE ADDRESS, such as assistant.db 127.0.0.1:8080".into());
     };
-    served.map_or_else(
-        |problem| {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
-}
-
-async fn serve(file: &str, address: &str) -> Result<(), String> {
-    let database = open(file).map_err(|error| format!("cannot open the database {file}: {error}"))?;
+    let database = Connection::open(file)?;
+    database.execute_batch(
+        "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
+    )?;
     let back_end = BackEnd {
-        engine: Engine::builder().build().map_err(|error| error.to_string())?,
+        engine: Engine::builder().build()?,
         database: Mutex::new(database),
         turns: Mutex::default(),
         running: Arc::new(Semaphore::new(RUNNING)),
     };
     let other = || async {
-        let message = "what there is: POST /users/{user}/programs, with the program as body".to_string();
+        let message = "expected POST /users/{user}/programs, with the program as body".to_string();
         Refused(StatusCode::NOT_FOUND, "BadRequest", message)
     };
     let router = Router::new()
@@ -79,18 +68,9 @@ async fn serve(file: &str, address: &str) -> Result<(), String> {
         .fallback(other)
         .method_not_allowed_fallback(other)
         .with_state(Arc::new(back_end));
-    let listen = |error| format!("cannot listen at {address}: {error}");
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(listen)?;
-    println!("listening on http://{}", listener.local_addr().map_err(listen)?);
-    axum::serve(listener, router).await.map_err(|error| error.to_string())
-}
-
-fn open(file: &str) -> rusqlite::Result<Connection> {
-    let database = Connection::open(file)?;
-    database.execute_batch(
-        "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
-    )?;
-    Ok(database)
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    Ok(axum::serve(listener, router).await?)
 }
 
 /// State shared by all requests.
@@ -140,13 +120,12 @@ async fn program(
     let waiting = async { (turn.lock_owned().await, Arc::clone(&back_end.running).acquire_owned().await) };
     let places = tokio::time::timeout(PATIENCE, waiting).await.map_err(busy)?;
     // This future and the guard are dropped when the client disconnects, which cancels the evaluation.
-    let cancel = CancellationToken::new();
-    let _guard = cancel.clone().drop_guard();
-    let host = Assistant::new(user, cancel);
+    let cancel = CancelHandle::new();
+    let _guard = cancel.cancel_on_drop();
     let evaluation = tokio::task::spawn_blocking(move || {
         // The user's next program waits for this one to end, even if the client no longer waits for the response.
         let _places = places;
-        back_end.evaluate(program, Arc::new(host))
+        back_end.evaluate(&program, &user, &cancel)
     });
     let reply = evaluation.await.map_err(internal)??;
     let mut record = serde_json::to_value(&reply).map_err(internal)?;
@@ -166,18 +145,17 @@ impl BackEnd {
     }
 
     /// Restores the user's session from its text, runs the program, and stores the changes.
-    fn evaluate(&self, program: String, host: Arc<Assistant>) -> Result<Reply, Refused> {
-        let (mut session, mut version) = (self.engine.session(), 0);
-        if let Some((known, text)) = self.read(&host.user)? {
-            session.decode(&text).map_err(internal)?;
-            version = known;
-        }
+    fn evaluate(&self, program: &str, user: &str, cancel: &CancelHandle) -> Result<Reply, Refused> {
+        let (mut session, version) = match self.read(user)? {
+            Some((version, text)) => (self.engine.restore(&text).map_err(internal)?, version),
+            None => (self.engine.session(), 0),
+        };
         let before = session.changes();
-        let reply = session.eval(Request { limits: limits(), ..Request::new(program) }, host.clone());
-        // Stored after an error too, because the preceding forms have taken effect. If the client has disconnected,
-        // writing the session may be cancelled like the program.
+        let world = World::new(tools::of(user)).cancelled_by(cancel);
+        let reply = session.run(program).limits(limits()).reply(&world).map_err(internal)?;
+        // Stored after an error or a cancellation too, because the preceding forms have taken effect.
         if session.changes() != before {
-            self.write(&host.user, version, &session.encode().map_err(internal)?)?;
+            self.write(user, version, &session.encode().map_err(internal)?)?;
         }
         Ok(reply)
     }
@@ -190,15 +168,13 @@ impl BackEnd {
 
     /// Stores the session, unless another process with the same database has stored it since it was read.
     fn write(&self, user: &str, known: i64, text: &str) -> Result<(), Refused> {
-        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let row = "SELECT version FROM session WHERE user = ?1";
-        let version: Option<i64> = transaction.query_row(row, [user], |row| row.get(0)).optional()?;
-        if version.unwrap_or(0) != known {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = "INSERT INTO session VALUES (?1, ?2 + 1, ?3) ON CONFLICT (user)
+                   DO UPDATE SET version = excluded.version, text = excluded.text WHERE version = ?2";
+        if database.execute(row, (user, known, text))? == 0 {
             let message = "the session was changed meanwhile, and nothing of this program is kept; tools that it called have done their work";
             return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
         }
-        transaction.execute("REPLACE INTO session VALUES (?1, ?2, ?3)", (user, known + 1, text))?;
-        Ok(transaction.commit()?)
+        Ok(())
     }
 }
