@@ -86,8 +86,8 @@ pub mod value;
 pub use builtin::arguments;
 pub use convert::ConvertError;
 pub use embed::{
-    Call, CallReport, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments, Outcome, Program,
-    Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
+    Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments, Outcome,
+    Program, Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use environment::{Environment, Sandbox};

@@ -61,6 +61,31 @@ impl Session {
         self.evaluate_with(&Program::from(program), &limits, name.as_deref(), &*host, &mut bind, None)
     }
 
+    /// Copies the session: the definitions of both are the same, and later changes of one do not affect the other. The
+    /// values are shared, so the time is proportional to the number of definitions and of atoms, delays and lazy
+    /// sequences, not to the size of the data. Each session is charged for the values that they share, and is credited
+    /// for those that it is the last to drop.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let _ = session.run("(def counter (atom 1))").eval::<()>(&World::default());
+    /// let mut fork = session.fork();
+    /// let _ = fork.run("(swap! counter inc)").eval::<()>(&World::default());
+    /// assert_eq!(fork.run("@counter").eval::<i64>(&World::default()).unwrap().done(), Some(2));
+    /// assert_eq!(session.run("@counter").eval::<i64>(&World::default()).unwrap().done(), Some(1));
+    /// ```
+    pub fn fork(&mut self) -> Session {
+        let kept = self.kept.as_mut().map(|core| {
+            core.account.settle();
+            Box::new(core.fork())
+        });
+        Session { engine: self.engine.clone(), kept, report: Report::default() }
+    }
+
     /// Evaluates a program, and passes its value to `finish` or else prints it.
     pub(crate) fn evaluate_with(
         &mut self,

@@ -48,9 +48,25 @@ impl CancelHandle {
         self.0.is_cancelled.load(Ordering::Acquire)
     }
 
+    /// Returns a guard that cancels the evaluations when it is dropped, for a request whose client may disconnect.
+    pub fn cancel_on_drop(&self) -> CancelGuard {
+        CancelGuard(self.clone())
+    }
+
     /// Returns a future that completes once the handle has been cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         Cancelled(self.0.clone())
+    }
+}
+
+/// Cancels evaluations when it is dropped; see [`CancelHandle::cancel_on_drop`].
+#[derive(Debug)]
+#[must_use = "dropping the guard cancels the evaluations"]
+pub struct CancelGuard(CancelHandle);
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

@@ -12,7 +12,7 @@ mod session;
 mod tools;
 mod world;
 
-pub use cancel::CancelHandle;
+pub use cancel::{CancelGuard, CancelHandle};
 pub use function::{Function, FunctionEntry};
 pub use program::Program;
 pub use run::{EvalError, Outcome, Report, Run, Suspended};

@@ -81,10 +81,19 @@ impl Drop for Handle {
 struct Released {
     count: AtomicUsize,
     indices: Mutex<Vec<u32>>,
+    /// The lists of heaps that were forked from this one and share some of its handles.
+    forks: Mutex<Vec<Weak<Released>>>,
 }
 
 impl Released {
     fn push(&self, index: u32) {
+        for fork in self.forks.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade) {
+            fork.note(index);
+        }
+        self.note(index);
+    }
+
+    fn note(&self, index: u32) {
         let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
         indices.push(index);
         self.count.store(indices.len(), Ordering::Relaxed);
@@ -136,6 +145,8 @@ pub struct Heap {
     notes: HashMap<u32, Arc<Notes>>,
     /// The list to which dropped handles are reported; `None` before the first cell.
     released: Option<Arc<Released>>,
+    /// The lists to which the handles that this heap shares with those it was forked from are reported.
+    inherited: Vec<Arc<Released>>,
     serial: u64,
     form: u64,
     journal: Vec<Before>,
@@ -170,6 +181,7 @@ impl Default for Heap {
             free: Vec::new(),
             notes: HashMap::new(),
             released: None,
+            inherited: Vec::new(),
             serial: 0,
             form: 1,
             journal: Vec::new(),
@@ -231,7 +243,11 @@ impl Heap {
                 return;
             }
             for index in indices {
-                *self.slot(index) = None;
+                // A list shared by forks also reports handles of cells that are not in this heap.
+                match self.cell_mut(index) {
+                    Some(cell) if cell.handle.strong_count() == 0 => *self.slot(index) = None,
+                    _ => continue,
+                }
                 if !self.notes.is_empty() {
                     self.notes.remove(&index);
                 }
@@ -328,11 +344,64 @@ impl Heap {
     }
 
     fn own(&self, handle: &Handle) -> Result<(), Error> {
-        if self.released.as_ref().is_some_and(|own| Arc::ptr_eq(&handle.released, own)) {
+        if self.released.as_ref().is_some_and(|own| Arc::ptr_eq(&handle.released, own)) || self.shares(handle) {
             Ok(())
         } else {
             Err(foreign())
         }
+    }
+
+    /// Returns whether a handle of another heap refers to a cell that this heap got when it was forked.
+    #[cold]
+    fn shares(&self, handle: &Handle) -> bool {
+        !self.inherited.is_empty()
+            && self.cell(handle.index).is_some_and(|cell| std::ptr::eq(cell.handle.as_ptr(), handle))
+    }
+
+    /// Copies the heap: the handles in values refer to the cells of both, which change independently. The time is
+    /// proportional to the number of cells; their contents are shared.
+    pub fn fork(&mut self) -> Heap {
+        self.reclaim();
+        let own = Arc::<Released>::default();
+        // A list without handles reports nothing any more.
+        self.inherited.retain(|list| Arc::strong_count(list) > 1);
+        let inherited: Vec<_> = self.inherited.iter().chain(&self.released).cloned().collect();
+        for list in &inherited {
+            let mut forks = list.forks.lock().unwrap_or_else(PoisonError::into_inner);
+            forks.retain(|fork| fork.strong_count() > 0);
+            forks.push(Arc::downgrade(&own));
+        }
+        let copy = |cell: &Option<Cell>| {
+            let cell = cell.as_ref()?;
+            Some(Cell { state: cell.state.clone(), handle: cell.handle.clone(), journaled: cell.journaled })
+        };
+        let blocks = self.blocks.iter().map(|block| {
+            let mut cells = Vec::with_capacity(BLOCK);
+            cells.extend(block.iter().map(copy));
+            cells
+        });
+        let mut fork = Heap {
+            blocks: blocks.collect(),
+            free: self.free.clone(),
+            notes: self.notes.clone(),
+            released: Some(own),
+            inherited,
+            journal: Vec::new(),
+            serial: self.serial,
+            form: self.form,
+            changes: self.changes,
+            sweep_at: self.sweep_at,
+            sweep_amid_at: self.sweep_amid_at,
+        };
+        // Handles that were dropped while their list did not know of this heap.
+        for index in 0..fork.blocks.iter().map(Vec::len).sum::<usize>() as u32 {
+            if fork.cell(index).is_some_and(|cell| cell.handle.strong_count() == 0) {
+                *fork.slot(index) = None;
+                fork.notes.remove(&index);
+                fork.free.push(index);
+            }
+        }
+        fork
     }
 }
 

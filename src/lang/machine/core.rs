@@ -218,6 +218,21 @@ impl Globals {
         }
     }
 
+    /// Copies the definitions, whose values are shared.
+    fn fork(&self) -> Globals {
+        Globals {
+            slots: self.slots.clone(),
+            names: self.names.clone(),
+            by_name: self.by_name.clone(),
+            changed: None,
+            changes: self.changes,
+            history: self.history.clone(),
+            has_print_settings: self.has_print_settings,
+            hierarchy: self.hierarchy.clone(),
+            generated: self.generated,
+        }
+    }
+
     /// Iterates over the definitions, in the order in which their names were added.
     pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
         self.kept().filter(|global| !is_note(global.name))
@@ -307,6 +322,18 @@ impl Core {
         let index = self.globals.index(name);
         self.globals.set(index, Global { value, ..Global::default() });
         self.commit(&Value::Nil);
+    }
+
+    /// Copies what persists between evaluations. The copy is charged for all values that the two share.
+    pub(crate) fn fork(&mut self) -> Core {
+        let meter = Meter::new(self.meter.limits.clone(), self.meter.memory_counted, std::time::Duration::ZERO);
+        Core {
+            heap: self.heap.fork(),
+            globals: self.globals.fork(),
+            programs: self.programs,
+            account: Account::of(self.account.live()),
+            ..Core::new(meter, HostAccess::none(), self.registry.clone(), self.stacks.clone())
+        }
     }
 
     /// Drops all state that belongs to a single evaluation.

@@ -22,6 +22,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Creates an account that holds that many live bytes.
+    pub(crate) fn of(live: i64) -> Account {
+        Account { live, ..Account::default() }
+    }
+
     /// Opens the account on this thread; leaves `self` empty.
     pub(crate) fn open(&mut self) {
         let account = std::mem::take(self);

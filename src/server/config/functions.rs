@@ -29,15 +29,6 @@ pub trait Function: Send + Sync {
 /// A closure of the embedding application.
 struct Closure(ToolEntry<'static>);
 
-/// Cancels a call when its future is dropped.
-struct CancelOnDrop(CancelHandle);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 impl Function for Closure {
     fn describe(&self) -> Tool {
         self.0.tool().clone()
@@ -56,8 +47,8 @@ impl Function for Closure {
                 fuel: 0,
                 memory: 0,
             };
-            let cancel = CancelOnDrop(CancelHandle::new());
-            let handle = cancel.0.clone();
+            let handle = CancelHandle::new();
+            let _guard = handle.cancel_on_drop();
             // The closure may block. An asynchronous one is dropped when the handle is cancelled.
             let outcome = tokio::task::spawn_blocking(move || self.0.invoke(&call, &handle)).await;
             outcome.map_err(|lost| {
