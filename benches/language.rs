@@ -7,8 +7,8 @@ mod programs;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use lispbox::lang::Session;
 use lispbox::lang::internal::reader;
+use lispbox::lang::{Request, Session};
 use programs::{DEFINITIONS, Program, answered, engine, host, part, request};
 
 fn main() {
@@ -73,6 +73,109 @@ mod reading {
     }
 }
 
+/// The interface for Rust programs, beside that through text.
+#[divan::bench_group(max_time = LONGEST)]
+mod embedding {
+    use super::*;
+    use lispbox::lang::{Engine, Value, World};
+    use serde::{Deserialize, Serialize};
+    use std::collections::HashMap;
+
+    /// The number of calls of a function in a program.
+    const CALLS: usize = 100_000;
+
+    #[divan::bench]
+    fn calls_of_a_typed_function(bencher: Bencher) {
+        calls(bencher, "my/double");
+    }
+
+    #[divan::bench]
+    fn calls_of_a_function_of_values(bencher: Bencher) {
+        calls(bencher, "my/same");
+    }
+
+    #[divan::bench]
+    fn calls_of_a_builtin(bencher: Bencher) {
+        calls(bencher, "identity");
+    }
+
+    fn calls(bencher: Bencher, function: &str) {
+        let mut builder = Engine::builder();
+        builder.function("my/double", |n: i64| n * 2);
+        builder.function("my/same", |value: Value| value);
+        let engine = builder.build().expect("the names are free");
+        let text = format!("(loop [i 0] (if (< i {CALLS}) (do ({function} i) (recur (inc i))) i))");
+        let program = engine.compile(&text).expect("it is read");
+        let (mut session, world) = (engine.session(), World::default());
+        bencher.counter(ItemsCount::new(CALLS)).bench_local(|| session.run(&program).eval::<i64>(&world));
+    }
+
+    #[divan::bench]
+    fn least_program_compiled(bencher: Bencher) {
+        let engine = engine();
+        let program = engine.compile("(+ 1 1)").expect("it is read");
+        let (mut session, world) = (engine.session(), World::default());
+        bencher.bench_local(|| session.run(&program).eval::<i64>(&world));
+    }
+
+    #[derive(Clone, Serialize)]
+    struct Mail {
+        id: u64,
+        sender: String,
+        subject: String,
+        labels: Vec<&'static str>,
+        size: f64,
+        unread: bool,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only the conversion is measured")]
+    struct Summary {
+        count: u64,
+        largest: f64,
+        senders: HashMap<String, u64>,
+    }
+
+    const SUMMARY: &str =
+        "{:count (count data) :largest (apply max (map :size data)) :senders (frequencies (map :sender data))}";
+
+    fn mails() -> Vec<Mail> {
+        let mail = |id: u64| Mail {
+            id,
+            sender: format!("customer-{}@example.org", id % 20),
+            subject: format!("Order {id} of this week, with a few remarks"),
+            labels: vec!["inbox", "paid"],
+            size: id as f64 * 1.5,
+            unread: id.is_multiple_of(2),
+        };
+        (0..100).map(mail).collect()
+    }
+
+    #[divan::bench]
+    fn mails_by_serde(bencher: Bencher) {
+        let (mails, engine) = (mails(), engine());
+        let program = engine.compile(SUMMARY).expect("it is read");
+        let (mut session, world) = (engine.session(), World::default());
+        bencher.bench_local(|| session.run(&program).data(&mails).eval::<Summary>(&world).expect("it fits").done());
+    }
+
+    #[divan::bench]
+    fn mails_by_text(bencher: Bencher) {
+        let (mails, mut session) = (mails(), engine().session());
+        bencher.bench_local(|| {
+            let data = serde_json::to_string(&mails).expect("it is data");
+            let reply = session.eval(Request { data: Some(data), ..request(SUMMARY) }, host());
+            serde_json::from_value::<Summary>(reply.json.expect("it is data")).expect("it fits")
+        });
+    }
+
+    #[divan::bench]
+    fn fork(bencher: Bencher) {
+        let mut session = sessions::with_records();
+        bencher.bench_local(|| session.fork());
+    }
+}
+
 /// Operations around programs: sessions and their snapshots.
 #[divan::bench_group(max_time = LONGEST)]
 mod sessions {
@@ -122,7 +225,7 @@ mod sessions {
     }
 
     /// A session with a hundred thousand records and fifty functions.
-    fn with_records() -> Session {
+    pub fn with_records() -> Session {
         let records = "(def records (mapv (fn [i] {:id i
                                                    :sender (str \"customer-\" (mod i 500) \"@example.org\")
                                                    :labels [:inbox :paid]

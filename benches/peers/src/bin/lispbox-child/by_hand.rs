@@ -1,26 +1,22 @@
 //! The workloads in Rust over the values of lispbox, without an interpreter. The difference from the Lisp programs is
 //! the cost of the tree walk; the difference from other peers is the cost of the values.
 
-use crate::peer::add;
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use lispbox::lang::Value;
-use lispbox::lang::Builtin;
-use lispbox::lang::arguments::{integer, map, take};
-use lispbox::lang::{Error, Outcome};
-use lispbox::lang::Machine;
+use lispbox::lang::arguments::{integer, map};
+use lispbox::lang::{EngineBuilder, Error};
 use lispbox::lang::value::Map;
 use lispbox::lang::internal::Shape;
 use serde_json::{Value as Json, json};
 use std::cmp::Reverse;
-use std::sync::Arc;
 
-/// One function for each workload that is dominated by values; they do not use the evaluator.
-pub static FUNCTIONS: [Builtin; 3] = [
-    Builtin::new("by-hand/mails", &["[data]"], "W3b.", &[], mails),
-    Builtin::new("by-hand/words", &["[text]"], "W4.", &[], words),
-    Builtin::new("by-hand/calls", &["[]"], "W6.", &[], calls),
-];
+/// Adds one function for each workload that is dominated by values; they do not use the evaluator.
+pub fn register(builder: &mut EngineBuilder) {
+    builder.function("by-hand/mails", mails);
+    builder.function("by-hand/words", words);
+    builder.function("by-hand/calls", calls);
+}
 
 /// A hash table like those of `group-by` and `frequencies`.
 type Table<T> = IndexMap<Value, T, RandomState>;
@@ -39,11 +35,11 @@ impl Key {
     }
 }
 
-fn mails(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let data = map(take(arguments, 0))?;
+fn mails(data: Value) -> Result<Value, Error> {
+    let data = map(data)?;
     let mails = match data.field("mails") {
         Some(Value::Vector(mails)) => mails.as_slice().unwrap_or_default(),
-        _ => return Err(Error::new("IllegalArgument", "the data has no mails").into()),
+        _ => return Err(Error::new("IllegalArgument", "the data has no mails")),
     };
     let (mut unread, mut size, mut sender) = (Key::new("unread"), Key::new("size"), Key::new("sender"));
     let mut groups: Table<Vec<Value>> = Table::default();
@@ -65,8 +61,7 @@ fn mails(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(text(&json!({"top": rows.iter().take(10).map(row).collect::<Vec<Json>>()})))
 }
 
-fn words(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let lines = take(arguments, 0);
+fn words(lines: Value) -> Value {
     let lines: Vec<Value> = lines.as_str().unwrap_or_default().lines().map(Value::string).collect();
     let mut counts: Table<i64> = Table::default();
     for line in &lines {
@@ -78,17 +73,18 @@ fn words(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         counts.iter().map(|(word, count)| (Reverse(*count), word.as_str().unwrap_or_default())).collect();
     counts.sort();
     let row = |(Reverse(count), word): &(Reverse<i64>, &str)| json!([word, count]);
-    Ok(text(&json!({"top": counts.iter().take(20).map(row).collect::<Vec<Json>>()})))
+    text(&json!({"top": counts.iter().take(20).map(row).collect::<Vec<Json>>()}))
 }
 
-fn calls(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+fn calls() -> Result<i64, Error> {
     let shape = Shape::new(vec![Value::keyword("a"), Value::keyword("b")]);
     let mut total = 0;
     for number in 0..1_000_000 {
         let numbers = Map::with_shape(shape.clone(), vec![Value::Int(number), Value::Int(2)]);
-        total += integer(&add(machine, &mut [Value::Map(Arc::new(numbers))])?)?;
+        let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
+        total += number("a")? + number("b")?;
     }
-    Ok(Value::Int(total))
+    Ok(total)
 }
 
 fn text(answer: &Json) -> Value {

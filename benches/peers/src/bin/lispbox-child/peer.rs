@@ -2,12 +2,8 @@
 
 use crate::by_hand;
 use crate::tools::Tools;
-use lispbox::lang::Builtin;
-use lispbox::lang::arguments::{integer, map, take};
-use lispbox::lang::Outcome;
-use lispbox::lang::Machine;
 use lispbox::lang::Residence;
-use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status, Value};
+use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status};
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
 use lispbox_peers::workload::{Language, Workload};
 use serde_json::Value as Json;
@@ -25,17 +21,16 @@ fn limits(workload: Workload) -> Limits {
     limits
 }
 
-/// The host function that is called a million times.
-static FUNCTIONS: [Builtin; 1] = [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], add)];
+/// The argument of the host function that is called a million times.
+#[derive(serde::Deserialize)]
+struct Numbers {
+    a: i64,
+    b: i64,
+}
 
-/// Returns the sum of `:a` and `:b`.
-///
-/// # Errors
-/// Returns an error if they are not integers.
-pub fn add(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let numbers = map(take(arguments, 0))?;
-    let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
-    Ok(Value::Int(number("a")? + number("b")?))
+/// Returns the sum of the numbers.
+fn add(numbers: Numbers) -> i64 {
+    numbers.a + numbers.b
 }
 
 /// The engine, the host and the limits shared by all environments.
@@ -61,8 +56,9 @@ impl Lispbox {
     /// # Errors
     /// Returns an error if memory limits cannot be enforced.
     pub fn new(tools: Tools, limits: Limits) -> Result<Lispbox, String> {
-        let builder = Engine::builder().residence(Memory);
-        let builder = builder.functions("The host", &FUNCTIONS).functions("By hand", &by_hand::FUNCTIONS);
+        let mut builder = Engine::builder().residence(Memory);
+        builder.function("host/add", add);
+        by_hand::register(&mut builder);
         let engine = builder.build().map_err(|error| error.to_string())?;
         Ok(Lispbox { language: Language::Lisp, engine, host: Arc::new(tools), limits })
     }
