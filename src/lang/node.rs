@@ -5,7 +5,7 @@
 //! the session's table, and builtins are direct references.
 
 use crate::form::Form;
-use crate::native::Builtin;
+use crate::native::{Builtin, Native};
 use crate::operators::{Operator, Run};
 use crate::span::{Source, Span};
 use crate::value::Value;
@@ -113,6 +113,8 @@ pub enum LambdaResult {
 pub struct CallBuiltin {
     /// The builtin.
     pub builtin: &'static Builtin,
+    /// The function of the embedder that the builtin describes, if it is one.
+    pub native: Option<Arc<Native>>,
     /// Its arguments.
     pub arguments: Box<[Node]>,
     /// Source location of the call.

@@ -103,6 +103,7 @@ impl<'m, 'v> FromValue<'m, 'v> {
         }
     }
 
+    #[inline]
     fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
         match self.value {
             Value::Str(text) => visitor.visit_str(text.as_str()),
@@ -138,8 +139,12 @@ fn wide(number: &BigInt) -> Result<Integer, ConvertError> {
 
 macro_rules! whole {
     ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-            self.whole(visitor)
+        $(#[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+            match self.value {
+                Value::Int(number) => visitor.visit_i64(*number),
+                _ => self.whole(visitor),
+            }
         })*
     };
 }
@@ -180,8 +185,12 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
         self.deserialize_f64(visitor)
     }
 
+    #[inline]
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-        visitor.visit_f64(self.double()?)
+        match self.value {
+            Value::Float(number) => visitor.visit_f64(*number),
+            _ => visitor.visit_f64(self.double()?),
+        }
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {

@@ -7,23 +7,24 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::cell::Cell;
 use std::fmt;
+use std::mem::ManuallyDrop;
 
 /// The name by which the two sides recognise each other.
 pub(super) const NAME: &str = "$lispbox::Value";
 
 thread_local! {
-    /// The value that is being passed.
-    static PASSED: Cell<Option<Value>> = const { Cell::new(None) };
+    /// The value that is being passed. It is always taken again; without a destructor the access is a plain load.
+    static PASSED: Cell<Option<ManuallyDrop<Value>>> = const { Cell::new(None) };
 }
 
 /// Offers a value to the other side.
 pub(super) fn offer(value: Value) {
-    PASSED.set(Some(value));
+    drop(PASSED.replace(Some(ManuallyDrop::new(value))).map(ManuallyDrop::into_inner));
 }
 
 /// Takes the value that the other side has offered.
 pub(super) fn taken() -> Option<Value> {
-    PASSED.take()
+    PASSED.take().map(ManuallyDrop::into_inner)
 }
 
 /// Passes the value on unchanged to this crate; any other serializer gets it as data.

@@ -116,6 +116,7 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
         self.serialize_i64(value.into())
     }
 
+    #[inline]
     fn serialize_i64(self, value: i64) -> Result<Value, ConvertError> {
         Ok(Value::Int(value))
     }

@@ -454,7 +454,7 @@ impl Machine {
     /// Runs a callee that is not a closure at one more level of depth.
     /// Calls a function of the embedder. A panic in it is the error `FunctionPanic` of this call, and memory that the
     /// panic handler took is not charged.
-    fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
+    pub(super) fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
         let (top, depth, nesting) = (self.stack.len(), self.depth, self.nesting);
         let (live, high) = (meter::balance(), meter::mark());
         let ended = catch_unwind(AssertUnwindSafe(|| (native.run)(self, arguments)));

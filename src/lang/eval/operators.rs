@@ -236,7 +236,7 @@ impl Machine {
         if count > 1 {
             arguments[1] = self.argument_value(frame, &operation.right)?;
         }
-        let value = self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])?;
+        let value = self.run_builtin(frame, (operation.builtin, None, operation.span), &mut arguments[..count])?;
         Ok(self.pass(value))
     }
 
@@ -245,7 +245,7 @@ impl Machine {
     fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer, right: Answer) -> Walked {
         let mut arguments = [self.take(left), self.take(right)];
         let count = operation.operator.operands();
-        let value = self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])?;
+        let value = self.run_builtin(frame, (operation.builtin, None, operation.span), &mut arguments[..count])?;
         Ok(self.pass(value))
     }
 }

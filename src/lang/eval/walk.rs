@@ -5,7 +5,7 @@ use super::answer::copied;
 use super::call::Site;
 use crate::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::machine::{Answer, Frame, Global, Stopped, Tail, Walked, unbound};
-use crate::native::Builtin;
+use crate::native::{Builtin, Native};
 use crate::node::*;
 use crate::span::Span;
 use crate::value::Value;
@@ -269,23 +269,23 @@ impl Machine {
     /// Calls a builtin resolved at compile time. The arguments are passed as an array.
     #[inline(never)]
     fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Result<Value, Stopped> {
-        let (builtin, span) = (call.builtin, call.span);
+        let called = (call.builtin, call.native.as_deref(), call.span);
         match &*call.arguments {
-            [] => self.run_builtin(frame, builtin, span, &mut []),
+            [] => self.run_builtin(frame, called, &mut []),
             [a] => {
                 let mut arguments = [self.argument_value(frame, a)?];
-                self.run_builtin(frame, builtin, span, &mut arguments)
+                self.run_builtin(frame, called, &mut arguments)
             }
             [a, b] => {
                 let mut arguments = [self.first_value(frame, a)?, self.argument_value(frame, b)?];
                 self.take_first(frame, a, &mut arguments);
-                self.run_builtin(frame, builtin, span, &mut arguments)
+                self.run_builtin(frame, called, &mut arguments)
             }
             [a, b, c] => {
                 let mut arguments =
                     [self.first_value(frame, a)?, self.argument_value(frame, b)?, self.argument_value(frame, c)?];
                 self.take_first(frame, a, &mut arguments);
-                self.run_builtin(frame, builtin, span, &mut arguments)
+                self.run_builtin(frame, called, &mut arguments)
             }
             [a, more @ ..] => {
                 let mut arguments = Vec::with_capacity(1 + more.len());
@@ -294,7 +294,7 @@ impl Machine {
                     arguments.push(self.argument_value(frame, node)?);
                 }
                 self.take_first(frame, a, &mut arguments);
-                self.run_builtin(frame, builtin, span, &mut arguments)
+                self.run_builtin(frame, called, &mut arguments)
             }
         }
     }
@@ -317,13 +317,16 @@ impl Machine {
     pub(super) fn run_builtin(
         &mut self,
         frame: &Frame<'_>,
-        builtin: &'static Builtin,
-        span: Span,
+        (builtin, native, span): (&'static Builtin, Option<&Native>, Span),
         arguments: &mut [Value],
     ) -> Result<Value, Stopped> {
         self.pay_step()?;
         let result = if builtin.arity.accepts(arguments.len()) {
-            (builtin.run)(self, arguments).map_err(|signal| self.named(signal, builtin))
+            let result = match native {
+                None => (builtin.run)(self, arguments),
+                Some(native) => self.run_native(native, arguments),
+            };
+            result.map_err(|signal| self.named(signal, builtin))
         } else {
             Err(super::call::builtin_arity(builtin, arguments.len()).into())
         };

@@ -395,8 +395,13 @@ impl<'a> Resolver<'a> {
             return Ok(shortcut);
         }
         let arguments = self.forms(&items[1..])?;
-        if let Node::Constant(Value::Builtin(builtin)) = callee {
-            return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, arguments, span })));
+        let (builtin, native) = match &callee {
+            Node::Constant(Value::Builtin(builtin)) => (Some(*builtin), None),
+            Node::Constant(Value::Native(native)) => (Some(native.about), Some(native.clone())),
+            _ => (None, None),
+        };
+        if let Some(builtin) = builtin {
+            return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native, arguments, span })));
         }
         let call = Box::new(Call { callee, arguments, span });
         // At the top level there is no running function to replace.
