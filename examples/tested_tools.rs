@@ -46,9 +46,12 @@ impl Mailbox {
             Ok(self.mails.iter().filter(|mail| mail.subject.contains(&search.text)).cloned().collect())
         };
         tools.tool("mail/search", search).doc("Mails with a text in their subject.").read_only();
-        let send = |send: Send, _: &Call| match send.to.contains('@') {
-            true => Ok(self.sent.lock().unwrap().push(send)),
-            false => Err(ToolError::failed(format!("{} is no address", send.to))),
+        let send = |send: Send, _: &Call| {
+            if !send.to.contains('@') {
+                return Err(ToolError::failed(format!("{} is no address", send.to)));
+            }
+            self.sent.lock().expect("no test panics here").push(send);
+            Ok("sent")
         };
         tools.tool("mail/send", send).doc("Sends a mail.").writes();
         tools
@@ -69,8 +72,8 @@ fn converse(mailbox: &Mailbox, model: &mut dyn FnMut(&str) -> Option<&'static st
 }
 
 /// A model that plays these programs, whatever it sees.
-fn scripted(programs: &[&'static str]) -> impl FnMut(&str) -> Option<&'static str> {
-    let mut programs = programs.to_vec().into_iter();
+fn scripted<const N: usize>(programs: [&'static str; N]) -> impl FnMut(&str) -> Option<&'static str> {
+    let mut programs = programs.into_iter();
     move |_| programs.next()
 }
 
@@ -85,7 +88,7 @@ const THANKS: &str = r#"(for [{:keys [from subject]} (mail/search "Invoice")]
     (catch Exception e (ex-message e))))"#;
 
 fn main() {
-    converse(&invoices(), &mut scripted(&["(dir 'mail)", THANKS]));
+    converse(&invoices(), &mut scripted(["(dir 'mail)", THANKS]));
 }
 
 #[cfg(test)]
@@ -95,11 +98,11 @@ mod tests {
     #[test]
     fn an_invoice_is_answered_once_and_a_bad_address_is_an_error() {
         let mailbox = invoices();
-        let calls = converse(&mailbox, &mut scripted(&[THANKS]));
+        let calls = converse(&mailbox, &mut scripted([THANKS]));
         let made: Vec<_> = calls.iter().map(|call| (&*call.tool, call.outcome)).collect();
         assert_eq!(made, [("search", "ok"), ("send", "ok"), ("send", "ToolError")]);
         let sent = Send { to: "ann@example.org".into(), subject: "Re: Invoice 7".into() };
-        assert_eq!(*mailbox.sent.lock().unwrap(), [sent]);
+        assert_eq!(*mailbox.sent.lock().expect("no test panics here"), [sent]);
     }
 
     #[test]

@@ -7,46 +7,37 @@
 //! `docs/stores.md` how to operate a server for many users.
 //!
 //! ```
-//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, Metered};
-//! use std::{sync::Arc, time::Duration};
+//! use lispbox::lang::{Engine, Metered, World};
 //!
 //! // Without this no memory limit can be kept.
 //! #[global_allocator]
 //! static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 //!
-//! /// A world without tools whose time stands still.
-//! struct Nothing;
-//!
-//! impl Host for Nothing {
-//!     fn call(&self, _: ToolCall) -> ToolReply { ToolReply::Denied("there are no tools".to_string()) }
-//!     fn now_millis(&self) -> i64 { 0 }
-//!     fn random(&self) -> u64 { 4 }
-//!     fn monotonic(&self) -> Duration { Duration::ZERO }
-//! }
-//!
 //! let mut session = Engine::builder().build().unwrap().session();
-//! let reply = session.eval(Request::new("(->> [1 2 3] (map inc) (reduce +))"), Arc::new(Nothing));
-//! assert_eq!(reply.value.as_deref(), Some("9"));
+//! let outcome = session.run("(->> [1 2 3] (map inc) (reduce +))").eval::<i64>(&World::default()).unwrap();
+//! assert_eq!(outcome.done(), Some(9));
 //! ```
 //!
 //! # Embedding
+//! `docs/embedding.md` is the guide. In short:
 //! - **Install [`Metered`](lang::Metered)** around the global allocator, as above: it counts memory for the
 //!   limits. Without it [`EngineBuilder::build`](lang::EngineBuilder::build) returns an error that explains this
 //!   (`tests/no_allocator.rs`), unless [`unlimited_memory`](lang::EngineBuilder::unlimited_memory) was set.
-//! - **Implement a [`Host`](lang::Host)**: the tools that programs may call, the clocks, and cancellation. A host
-//!   that is created for each evaluation knows on whose behalf it acts. An operation that neither waits nor has
-//!   effects is better added to the language as a function
-//!   ([`EngineBuilder::functions`](lang::EngineBuilder::functions)).
-//! - **Evaluate** with [`Limits`](lang::Limits), on a thread that may block ([`Session::eval`](lang::Session::eval)).
-//!   The [`Reply`](lang::Reply) is a record that also serializes to JSON; its [`text`](lang::Reply::text) is written
-//!   for a model.
+//! - **Give programs [`Tools`](lang::Tools)**, which are closures, in a [`World`](lang::World) that is created for each
+//!   request. An operation that neither waits nor has effects is better added to the language as a
+//!   [function](lang::EngineBuilder::function).
+//! - **[Run](lang::Session::run)** a program with [`Limits`](lang::Limits), on a thread that may block. Its
+//!   [`Outcome`](lang::Outcome) has the type that you ask for; a [`Reply`](lang::Reply) is text for a model.
 //! - **Persist a session** as the text of [`Session::encode`](lang::Session::encode), in any storage, whenever
 //!   [`Session::changes`](lang::Session::changes) reports a change.
+//! - **Implement a [`Host`](lang::Host)** instead of using a `World` only at the boundary of a process, as the server and
+//!   the workers do.
 //!
-//! Two example programs serve as templates; `tests/embedding.rs` runs both. `examples/embed_blocking.rs` needs no
+//! Four example programs serve as templates; `tests/embedding.rs` runs them. `examples/embed_blocking.rs` needs no
 //! async runtime and keeps a session in a file. `examples/assistant/` is the back end of an assistant with tokio and
 //! axum; it keeps the users' sessions in its own table, one per user, and ends evaluations when their client
-//! disconnects.
+//! disconnects. `examples/rust_tools.rs` serves closures as tools over MCP. `examples/tested_tools.rs` tests one's own
+//! tools with a scripted model.
 //!
 //! # Code layout
 //! The crates and modules are layers: `lang` ← `store`, `worker` ← `server` ← the command line. The compiler enforces
@@ -73,8 +64,10 @@
 //!   `stdlib/REFERENCE.md` is generated.
 //! - `lang::json`: JSON input and output.
 //! - `lang::snapshot`: sessions serialized as s-expressions.
-//! - `lang::host`: the only interface to the outside: the [`Host`](lang::Host) trait.
-//! - [`lang::Session`], `lang::reply`: programs run form by form; the single record of an evaluation.
+//! - `lang::host`: the only interface to the outside: the [`Host`](lang::Host) trait, and clocks.
+//! - `lang::convert`: conversion between values and Rust types by serde.
+//! - `lang::embed`: the interface for Rust programs: closures as functions and tools, worlds, runs and their outcomes.
+//! - [`lang::Session`], `lang::evaluation`, `lang::reply`: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
 //!   configuration, policy, audit, logs, metrics. Its page lists its layers.
 //! - `store` (feature `store`): session storage across calls, processes and machines: leases, versions, SQLite; Redis
@@ -94,7 +87,7 @@
 //! # Invariants
 //! - No file imports from a layer above its own. `server` uses `lang`, never the other way round; `worker` lies between
 //!   them and needs no async runtime.
-//! - Values have no cycles and hold no Rust closures: a function is code plus captured values. Mutable state lives in
+//! - Values have no cycles: a function is code plus captured values, or a closure of the embedder that its engine owns. Mutable state lives in
 //!   the session's heap.
 //! - No recursion depth is proportional to the size of data. The nesting of programs (256), of expanded code (1,000),
 //!   of keys (64) and of JSON (1,000) is bounded and checked on entry.
@@ -106,8 +99,8 @@
 //! # Deliberate omissions
 //! `eval` of data, I/O, ambient clocks or randomness, host reflection, program-created threads, an interner, a cache
 //! of compiled programs, and mutable global state. The exceptions to the last are bookkeeping: per thread, the
-//! allocator's counter, deferred charges and deferred drops; per process, the number of threads with large deferred
-//! charges.
+//! allocator's counter and maximum, deferred charges, deferred drops, and the value that serde passes through; per
+//! process, the number of threads with large deferred charges, and the descriptions of functions of embedders.
 
 #[doc(inline)]
 pub use lispbox_lang as lang;

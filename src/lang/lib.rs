@@ -1,6 +1,7 @@
 //! The language of lispbox: from text to values, with no access to the outside world.
 //!
-//! `lispbox` re-exports this crate as `lispbox::lang`; depend on `lispbox` rather than on this crate.
+//! `lispbox` re-exports this crate as `lispbox::lang`. A program that needs neither the server nor the stores depends on
+//! this crate alone.
 //!
 //! # Layers
 //! A room (a module of this crate) may use rooms of its own layer and of the layers below it, never one above.
@@ -11,11 +12,12 @@
 //!    builtin), `operators`, `registry` (the table of all names), `index` (search), `foreign_text`. These files
 //!    refer to each other: a value can be a builtin, and the signature of a builtin names the machine.
 //! 3. `lexer`, `reader`: text to forms. `absent`: advice on names that do not exist.
-//! 4. `expand`, `resolve`, `json`: macro expansion, name resolution, JSON.
+//! 4. `expand`, `resolve`, `json`, `convert`: macro expansion, name resolution, JSON, conversion by serde.
 //! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
 //! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
 //!    sessions).
-//! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`].
+//! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`], and `embed`, the interface for Rust programs
+//!    ([`World`], [`Tools`], [`Run`]).
 //!
 //! Two other designs were considered. *Opaque builtins* (`run: fn(&mut dyn Any, …)`, or a type parameter for the
 //! machine) would separate values from the machine, but cost a check or a monomorphic copy of every value type on the

@@ -216,7 +216,7 @@ struct Search {
 
 #[test]
 fn tools_are_closures_over_the_callers_data() {
-    let mails = vec![mail(1, Kind::Plain), mail(2, Kind::Plain)];
+    let mails = [mail(1, Kind::Plain), mail(2, Kind::Plain)];
     let calls = AtomicUsize::new(0);
     let mut tools = Tools::new();
     tools

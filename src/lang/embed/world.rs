@@ -11,6 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// A closure that is told about something.
+type Observer<'w, T> = dyn Fn(&T) + Send + Sync + 'w;
+
 /// What the programs of an evaluation can reach: tools, a clock, random numbers, an output, and a handle that cancels
 /// them. A world is borrowed by an evaluation and may borrow itself, so that it can be created for each request.
 ///
@@ -35,8 +38,8 @@ pub struct World<'w> {
     clock: Option<Arc<TestClock>>,
     random: Option<SeededRandom>,
     cancel: CancelHandle,
-    print: Option<Box<dyn Fn(&str) + Send + Sync + 'w>>,
-    observe: Option<Box<dyn Fn(&CallReport) + Send + Sync + 'w>>,
+    print: Option<Box<Observer<'w, str>>>,
+    observe: Option<Box<Observer<'w, CallReport>>>,
     progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,

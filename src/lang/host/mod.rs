@@ -7,7 +7,7 @@
 //!
 //! Tool calls cross this interface as JSON text, so that a host can also be the other end of a pipe: values never leave
 //! the evaluation that created them. An operation that the host computes by itself, without blocking, is better a
-//! function that it adds to the language ([`EngineBuilder::functions`](crate::EngineBuilder::functions)).
+//! function that it adds to the language ([`EngineBuilder::function`](crate::EngineBuilder::function)).
 
 mod access;
 mod clock;

@@ -6,7 +6,6 @@
 use super::allocator::{balance, mark, set_balance, set_highest};
 use super::owed;
 use crate::value::release::{self, Aside};
-use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -118,12 +117,12 @@ pub fn outside<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// A value of the host, created and dropped outside of the evaluation's account.
-pub(crate) struct Outside<T>(ManuallyDrop<T>);
+pub(crate) struct Outside<T>(Option<T>);
 
 impl<T> Outside<T> {
     /// Computes a value outside of the account.
     pub(crate) fn of(work: impl FnOnce() -> T) -> Outside<T> {
-        Outside(ManuallyDrop::new(outside(work)))
+        Outside(Some(outside(work)))
     }
 }
 
@@ -131,13 +130,12 @@ impl<T> Deref for Outside<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0
+        self.0.as_ref().expect("only the destructor takes it")
     }
 }
 
 impl<T> Drop for Outside<T> {
     fn drop(&mut self) {
-        // SAFETY: the value is not used after its destructor.
-        outside(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+        outside(|| drop(self.0.take()));
     }
 }
