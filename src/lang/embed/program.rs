@@ -1,6 +1,6 @@
 //! Programs that are read once and run often.
 
-use super::Tools;
+use super::tools::Tools;
 use crate::engine::Engine;
 use crate::evaluation;
 use crate::form::{Form, FormKind};

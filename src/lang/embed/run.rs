@@ -1,6 +1,8 @@
 //! Runs: a program with its data, parameters and limits.
 
-use super::{CallReport, Program, World};
+use super::program::Program;
+use super::session::NameError;
+use super::world::{CallReport, World};
 use crate::convert::{self, ConvertError};
 use crate::error::Signal;
 use crate::evaluation::Finish;
@@ -81,7 +83,7 @@ pub enum EvalError {
     /// kept.
     Result(ConvertError),
     /// The name of a parameter is no name that a program can use. Nothing ran.
-    Name(super::NameError),
+    Name(NameError),
 }
 
 impl fmt::Display for EvalError {

@@ -1,6 +1,8 @@
 //! Sessions as values of a Rust program: their definitions, their text, and their forks.
 
-use super::{Program, Report, Run, World};
+use super::program::Program;
+use super::run::{Report, Run};
+use super::world::World;
 use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
 use crate::error::render::halt_message;

@@ -1,6 +1,6 @@
 //! Tools as closures.
 
-use super::CancelHandle;
+use super::cancel::CancelHandle;
 use crate::host::{CallId, Server, SystemClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::value::map::canonical;
 use serde::de::value::Error as NoValue;

@@ -1,7 +1,7 @@
 //! Worlds: what an evaluation can reach.
 
-use super::tools::{Progress, Tools};
-use super::{Call, CancelHandle};
+use super::cancel::CancelHandle;
+use super::tools::{Call, Progress, Tools};
 use crate::host::{
     CallId, Catalogue, Host, OsRandom, SeededRandom, Server, SystemClock, TestClock, Tool, ToolCall, ToolError,
     ToolReply,
