@@ -56,7 +56,8 @@ impl ConvertError {
     ///
     /// let mut session = Engine::builder().build().unwrap().session();
     /// let result = session.run("{:sizes [1 \"two\"]}").eval::<HashMap<String, Vec<u64>>>(&World::default());
-    /// assert!(result.unwrap_err().to_string().starts_with("at sizes[1]: "));
+    /// let message = result.unwrap_err().to_string();
+    /// assert!(message.ends_with("at sizes[1]: expected an integer, got \"two\" (a string)"), "{message}");
     /// ```
     pub fn place(&self) -> String {
         let mut out = String::new();

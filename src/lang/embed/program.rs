@@ -36,7 +36,7 @@ impl Engine {
     ///     let run = session.run(&program).set("price", &price).set("discount", &0.5);
     ///     assert_eq!(run.eval::<f64>(&World::default()).unwrap().done(), Some(cost));
     /// }
-    /// assert_eq!(engine.compile("(inc").unwrap_err().error, "UnexpectedEnd");
+    /// assert_eq!(engine.compile("(inc").unwrap_err().error, "UnbalancedBrackets");
     /// ```
     pub fn compile(&self, text: &str) -> Result<Program, Box<Failure>> {
         let forms = evaluation::read(text, "program")?;
