@@ -49,7 +49,7 @@ const LANGUAGE: House = House {
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[
-        ("value", 46),
+        ("value", 47),
         ("builtin", 36),
         ("expand", 20),
         ("reader", 9),
