@@ -2,7 +2,7 @@
 
 use crate::builtin::discovery;
 use crate::builtin::discovery::vocabulary::{self, Word};
-use crate::embed::{Program, Report, RestoreError, SessionError, World};
+use crate::embed::{Program, Report, RestoreError, SessionError};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::eval::internal_error;
@@ -115,11 +115,9 @@ impl Session {
     /// Returns an error of the conversion, or the failure that ended the work.
     pub(crate) fn on_machine<R>(
         &mut self,
-        limits: &Limits,
-        world: &World<'_>,
         work: impl FnOnce(&mut Machine) -> Result<R, crate::convert::ConvertError>,
     ) -> Result<R, SessionError> {
-        let worked = self.with_moved(limits, world, |machine| {
+        let worked = self.with_moved(&Limits::default(), &NoHost, |machine| {
             work(machine).map_err(|error| match &error.signal {
                 Some(signal) => meter::outside(|| SessionError::Failed(Box::new(diagnose(signal).1))),
                 None => SessionError::Convert(error),

@@ -327,6 +327,41 @@ fn calls_are_recorded_and_observed() {
 }
 
 #[test]
+fn evaluations_that_share_a_world_do_not_mix() {
+    fn is_send<T: Send>() {}
+    fn is_shared<T: Send + Sync>() {}
+    is_send::<Session>();
+    is_shared::<Program>();
+    is_shared::<World<'_>>();
+    let both = std::sync::Barrier::new(2);
+    let mut tools = Tools::new();
+    // The first call of each evaluation has the same identity. The failure in one must not abandon that of the other.
+    tools.tool("web/get", |search: Search, call: &Call| {
+        if search.text == "wait" {
+            both.wait();
+            for _ in 0..1_000 {
+                std::thread::yield_now();
+                assert!(!call.cancelled());
+            }
+        }
+        if search.text == "fail" { Err(ToolError::failed("no page")) } else { Ok(search.text) }
+    });
+    let world = World::new(tools);
+    let engine = engine();
+    let run = |program: &str| {
+        let mut session = engine.session();
+        let outcome = session.run(program).eval::<Value>(&world).expect("it fits");
+        (outcome.done().is_some(), session.report().calls.len())
+    };
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| run("(pmap web/get [\"wait\" \"go\"])"));
+        let other = scope.spawn(|| run("(web/get \"wait\")"));
+        assert_eq!(one.join().expect("no panic"), (true, 2));
+        assert_eq!(other.join().expect("no panic"), (true, 1));
+    });
+}
+
+#[test]
 fn only_what_the_program_allocates_is_charged() {
     let kept = Mutex::new(Vec::new());
     let world = World::default().on_print(|text| kept.lock().expect("not poisoned").push(text.repeat(100)));

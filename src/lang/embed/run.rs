@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use super::session::NameError;
-use super::world::{CallReport, World};
+use super::world::{CallReport, Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::error::Signal;
 use crate::evaluation::Finish;
@@ -207,10 +207,11 @@ impl<'s, 'd> Run<'s, 'd> {
             }
             Ok(())
         };
-        let reply = session.evaluate_with(&program, &limits, name.as_deref(), world, &mut bind, finish);
+        let visit = Visit::new(world);
+        let reply = session.evaluate_with(&program, &limits, name.as_deref(), &visit, &mut bind, finish);
         let Reply { prints, defined, spent, .. } = &reply;
         session.report =
-            Report { prints: prints.clone(), defined: defined.clone(), calls: world.take_calls(), spent: *spent };
+            Report { prints: prints.clone(), defined: defined.clone(), calls: visit.into_calls(), spent: *spent };
         Ok((reply, unfit))
     }
 }

@@ -2,14 +2,12 @@
 
 use super::program::Program;
 use super::run::{Report, Run};
-use super::world::World;
 use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
 use crate::error::render::halt_message;
 use crate::error::{Fault, Raised, Signal};
 use crate::form::Form;
 use crate::machine::Machine;
-use crate::meter::Limits;
 use crate::session::Session;
 use crate::snapshot::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR};
 use serde::Serialize;
@@ -209,7 +207,7 @@ impl Session {
     /// ```
     pub fn set<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), SessionError> {
         check_name(name).map_err(SessionError::Name)?;
-        self.on_machine(&Limits::default(), &World::default(), |machine| {
+        self.on_machine(|machine| {
             let value = convert::to_value(machine, value)?;
             machine.core.define(name, Some(value));
             Ok(())
@@ -224,7 +222,7 @@ impl Session {
         if !self.defines(name) {
             return Ok(None);
         }
-        self.on_machine(&Limits::default(), &World::default(), |machine| {
+        self.on_machine(|machine| {
             let Some(index) = machine.core.globals.find(name) else { return Ok(None) };
             let value = machine.core.globals.get(index).value.clone().unwrap_or_default();
             convert::take_out(machine, &value).map(Some)
@@ -236,7 +234,7 @@ impl Session {
         if !self.defines(name) {
             return false;
         }
-        let removed = self.on_machine(&Limits::default(), &World::default(), |machine| {
+        let removed = self.on_machine(|machine| {
             machine.core.define(name, None);
             Ok(())
         });

@@ -41,8 +41,14 @@ pub struct World<'w> {
     print: Option<Box<Observer<'w, str>>>,
     observe: Option<Box<Observer<'w, CallReport>>>,
     progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
+}
+
+/// One evaluation in a world. Several may share a world at the same time.
+pub(crate) struct Visit<'v, 'w> {
+    world: &'v World<'w>,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,
+    /// The calls that have ended.
     calls: Mutex<Vec<CallReport>>,
 }
 
@@ -111,9 +117,19 @@ impl<'w> World<'w> {
         &self.tools
     }
 
-    /// Takes the records of the calls so far, in the order in which they ended.
-    pub(crate) fn take_calls(&self) -> Vec<CallReport> {
-        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    fn time(&self) -> Duration {
+        self.clock.as_ref().map_or_else(|| SystemClock.monotonic(), |clock| clock.monotonic())
+    }
+}
+
+impl<'v, 'w> Visit<'v, 'w> {
+    pub(crate) fn new(world: &'v World<'w>) -> Visit<'v, 'w> {
+        Visit { world, running: Mutex::default(), calls: Mutex::default() }
+    }
+
+    /// Returns the records of the calls, in the order in which they ended.
+    pub(crate) fn into_calls(self) -> Vec<CallReport> {
+        self.calls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the handle that abandons a single call.
@@ -122,17 +138,13 @@ impl<'w> World<'w> {
         running.entry(call.clone()).or_default().clone()
     }
 
-    fn time(&self) -> Duration {
-        self.clock.as_ref().map_or_else(|| SystemClock.monotonic(), |clock| clock.monotonic())
-    }
-
     /// Records a call that has ended.
     fn record(&self, call: ToolCall, began: Duration, outcome: &'static str, result_bytes: u64) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.id);
         let ToolCall { id, server, tool, arguments, fuel, memory, .. } = call;
-        let time = self.time().saturating_sub(began);
+        let time = self.world.time().saturating_sub(began);
         let report = CallReport { id, server, tool, arguments, outcome, result_bytes, time, fuel, memory };
-        if let Some(observe) = &self.observe {
+        if let Some(observe) = &self.world.observe {
             observe(&report);
         }
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
@@ -145,24 +157,28 @@ impl std::fmt::Debug for World<'_> {
     }
 }
 
-impl Host for World<'_> {
+impl Host for Visit<'_, '_> {
     fn servers(&self) -> Vec<Server> {
-        self.tools.servers.clone()
+        self.world.tools.servers.clone()
     }
 
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
-        let tools = self.tools.entries.iter().filter(|entry| entry.tool.server == server);
+        let tools = self.world.tools.entries.iter().filter(|entry| entry.tool.server == server);
         Ok(tools.map(|entry| entry.tool.clone()).collect())
     }
 
     fn catalogue(&self) -> Catalogue {
-        let tools = self.tools.entries.iter().map(|entry| entry.tool.clone()).collect();
+        let tools = self.world.tools.entries.iter().map(|entry| entry.tool.clone()).collect();
         Catalogue { tools, ..Catalogue::default() }
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
-        let entry =
-            self.tools.entries.iter().find(|entry| entry.tool.server == *call.server && entry.tool.name == *call.tool);
+        let entry = self
+            .world
+            .tools
+            .entries
+            .iter()
+            .find(|entry| entry.tool.server == *call.server && entry.tool.name == *call.tool);
         let Some(entry) = entry else {
             return ToolReply::Error(ToolError::unavailable(format!(
                 "there is no tool `{}/{}`",
@@ -170,11 +186,11 @@ impl Host for World<'_> {
             )));
         };
         let own = self.handle_of(&call.id);
-        let began = self.time();
-        let now = || self.time();
+        let began = self.world.time();
+        let now = || self.world.time();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let report = self.progress.as_deref();
-            let made = Call { call: &call, world: &self.cancel, own: &own, report, begun: began, now: &now };
+            let report = self.world.progress.as_deref();
+            let made = Call { call: &call, world: &self.world.cancel, own: &own, report, begun: began, now: &now };
             (entry.run)(&call.arguments, &made)
         }));
         match result {
@@ -194,24 +210,24 @@ impl Host for World<'_> {
     }
 
     fn print(&self, text: &str) {
-        if let Some(print) = &self.print {
+        if let Some(print) = &self.world.print {
             print(text);
         }
     }
 
     fn now_millis(&self) -> i64 {
-        self.clock.as_ref().map_or_else(|| SystemClock.now_millis(), |clock| clock.now_millis())
+        self.world.clock.as_ref().map_or_else(|| SystemClock.now_millis(), |clock| clock.now_millis())
     }
 
     fn random(&self) -> u64 {
-        self.random.as_ref().map_or_else(|| OsRandom.bits(), SeededRandom::bits)
+        self.world.random.as_ref().map_or_else(|| OsRandom.bits(), SeededRandom::bits)
     }
 
     fn monotonic(&self) -> Duration {
-        self.time()
+        self.world.time()
     }
 
     fn cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.world.cancel.is_cancelled()
     }
 }
