@@ -110,3 +110,8 @@ pub mod server;
 pub mod store;
 #[cfg(all(feature = "worker", target_os = "linux"))]
 pub mod worker;
+
+/// The examples of the guide are compiled and run like those of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/embedding.md")]
+struct EmbeddingGuide;

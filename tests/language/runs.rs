@@ -79,6 +79,31 @@ fn structs_go_in_and_come_out_unchanged() {
 }
 
 #[test]
+fn structs_with_skipped_fields_keep_the_others() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Sparse {
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        a: Option<u8>,
+        b: u8,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        c: Option<Box<Sparse>>,
+    }
+    let sparse = |a, b, c: Option<Sparse>| Sparse { a, b, c: c.map(Box::new) };
+    let all = [
+        sparse(Some(1), 2, None),
+        sparse(None, 3, Some(sparse(Some(4), 5, None))),
+        sparse(Some(6), 7, Some(sparse(None, 8, None))),
+        sparse(None, 9, None),
+        sparse(Some(10), 11, None),
+    ];
+    let mut session = session();
+    let back = session.run("data").data(&all).eval::<Vec<Sparse>>(&World::default()).expect("they fit").done();
+    assert_eq!(back.as_deref(), Some(&all[..]));
+    let keys = session.run("(mapv keys data)").data(&all).eval::<Vec<Vec<String>>>(&World::default());
+    assert_eq!(keys.expect("they fit").done().expect("it runs")[1], ["b", "c"]);
+}
+
+#[test]
 fn numbers_are_exact_or_an_error() {
     assert_eq!(value::<i128>("123456789012345678901234567890N"), 123_456_789_012_345_678_901_234_567_890);
     assert_eq!(value::<u128>("340282366920938463463374607431768211455N"), u128::MAX);
@@ -509,4 +534,75 @@ fn a_fork_is_held_to_the_memory_limit() {
     }
     assert!(fork.live_bytes() < 1_000_000, "{}", fork.live_bytes());
     assert!(!fits(&mut fork, "(vec (range 1200000))"), "the credit for shared values is not more than their charge");
+}
+
+#[test]
+fn conversions_are_held_to_the_limits() {
+    let mut builder = lispbox::lang::Engine::builder();
+    builder.function("my/sum", |numbers: Vec<i64>| numbers.iter().sum::<i64>());
+    builder.function("my/texts", |texts: Vec<String>| texts.len());
+    builder.function("my/any", |value: serde_json::Value| value.is_null());
+    let engine = builder.build().expect("the names are free");
+    let limit = |program: &str| {
+        let limits = Limits { memory: 64 << 20, ..Limits::default() };
+        let outcome = engine.session().run(program).limits(limits).eval::<Vec<String>>(&World::default());
+        match outcome.expect("it fits, or ends before") {
+            Outcome::Limited(failure) => failure.limit.unwrap_or_default(),
+            other => panic!("{program}: {other:?}"),
+        }
+    };
+    let texts = "(vec (repeat 10000 (apply str (repeat 100000 \"xyz \"))))";
+    assert!(["fuel", "memory"].contains(&&*limit("(my/sum (range))")));
+    assert_eq!(limit(&format!("(my/texts {texts})")), "memory");
+    assert_eq!(limit(texts), "memory");
+    assert!(["fuel", "memory"].contains(&&*limit("(my/any (nth (iterate (fn [x] [x x]) 1) 60))")));
+}
+
+#[test]
+fn parts_that_nest_too_deep_do_not_hide_lazy_parts_from_the_account() {
+    #[derive(Deserialize)]
+    struct Flat {
+        items: Vec<i64>,
+    }
+    let mut session = session();
+    let program = "(def xs (map inc (range 100000)))
+                   {:deep (reduce (fn [inner _] [inner]) 1 (range 300)) :items xs}";
+    let flat = session.run(program).eval::<Flat>(&World::default()).expect("it fits").done();
+    assert_eq!(flat.map(|flat| flat.items.len()), Some(100_000));
+    // The realised sequence is charged to the session that holds it.
+    assert!(session.live_bytes() > 1_000_000, "{}", session.live_bytes());
+}
+
+#[test]
+fn data_of_a_run_does_not_count_towards_the_session() {
+    let data = vec![1_u64; 500_000];
+    let limits = Limits { session: 1 << 20, bindings: 1, ..Limits::default() };
+    let mut session = session();
+    let run = session.run("(def kept (count data)) kept").data(&data).limits(limits);
+    assert_eq!(run.eval::<usize>(&World::default()).expect("it fits").done(), Some(500_000));
+    let large = vec![1_u64; 5_000_000];
+    assert!(
+        matches!(session.set("large", &large), Err(SessionError::Failed(failure)) if failure.limit.as_deref() == Some("session"))
+    );
+    assert_eq!(session.names(), ["kept"]);
+}
+
+#[test]
+fn keys_that_would_overwrite_each_other_are_an_error() {
+    assert_eq!(unfit::<HashMap<u64, String>>("{1 :a \"1\" :b}"), "two keys of the map mean `1`");
+    assert_eq!(value::<HashMap<(i64, i64), u8>>("{[1 2] 3}"), HashMap::from([((1, 2), 3)]));
+    assert!(unfit::<HashMap<(i64, i64), u8>>("{[1 2 3] 3}").contains("expected 2 items, got more"));
+}
+
+#[test]
+fn an_idle_fork_does_not_grow_with_its_parent() {
+    let mut session = session();
+    assert!(session.run("(def a (atom 1))").eval::<Value>(&World::default()).expect("it fits").done().is_some());
+    let mut fork = session.fork();
+    let work = "(count (mapv deref (mapv atom (range 100000))))";
+    for _ in 0..3 {
+        assert_eq!(session.run(work).eval::<u64>(&World::default()).expect("it fits").done(), Some(100_000));
+    }
+    assert_eq!(fork.run("@a").eval::<u8>(&World::default()).expect("it fits").done(), Some(1));
+    assert!(fork.live_bytes() < 100_000, "{}", fork.live_bytes());
 }

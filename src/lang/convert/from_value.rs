@@ -71,7 +71,10 @@ impl<'m, 'v> FromValue<'m, 'v> {
             Value::Float(number) if number.fract() == 0.0 && number.abs() <= EXACT as f64 => {
                 Ok(Integer::Small(*number as i64))
             }
-            Value::Decimal(number) if number.is_integer() => wide(&number.with_scale(0).into_bigint_and_scale().0),
+            // 39 digits have more than 128 bits.
+            Value::Decimal(number) if number.fractional_digit_count() >= -39 && number.is_integer() => {
+                wide(&number.with_scale(0).into_bigint_and_scale().0)
+            }
             other => Err(ConvertError::expected("an integer", other)),
         }
     }
@@ -103,10 +106,23 @@ impl<'m, 'v> FromValue<'m, 'v> {
         }
     }
 
+    /// Charges for a copy of a text.
     #[inline]
-    fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+    fn pay_for(&mut self, length: usize) -> Result<(), ConvertError> {
+        if length >= 64 {
+            self.machine.charge(length as u64 / 64)?;
+            self.machine.reserve(length as u64)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn text<'de, V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, ConvertError> {
         match self.value {
-            Value::Str(text) => visitor.visit_str(text.as_str()),
+            Value::Str(text) => {
+                self.pay_for(text.as_str().len())?;
+                visitor.visit_str(text.as_str())
+            }
             Value::Char(letter) => visitor.visit_char(*letter),
             Value::Time(time) => visitor.visit_string(time.to_string()),
             named if let Some(name) = named.as_name() => visitor.visit_str(name.as_str()),
@@ -164,7 +180,14 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
             Value::Int(_) | Value::BigInt(_) => self.whole(visitor),
             Value::Float(value) => visitor.visit_f64(*value),
             // The types of exact decimals read their digits.
-            Value::Decimal(value) => visitor.visit_string(value.to_plain_string()),
+            Value::Decimal(value) => {
+                const DIGITS: i64 = 1_000;
+                if value.fractional_digit_count().abs() > DIGITS {
+                    return Err(ConvertError::expected("a decimal with an exponent of at most 1,000", self.value));
+                }
+                self.machine.charge(crate::value::decimal::square_effort(decimal::bits(value)))?;
+                visitor.visit_string(value.to_plain_string())
+            }
             Value::Map(_) => self.deserialize_map(visitor),
             Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => self.deserialize_seq(visitor),
             Value::Str(_) | Value::Char(_) | Value::Time(_) | Value::Keyword(_) | Value::Symbol(_) => {
@@ -376,8 +399,12 @@ impl<'de> MapAccess<'de> for Entries<'_, '_, '_> {
                 break entry;
             }
         };
+        self.machine.charge(1)?;
         let Some(text) = key_text(key) else {
             let shown = key.to_string();
+            if !self.seen.insert(shown.clone()) {
+                return Err(ConvertError::new(format!("two keys of the map mean `{shown}`")));
+            }
             let read = seed.deserialize(Key { machine: self.machine, key }).map_err(|error| error.at_key(&shown))?;
             self.value = Some((shown, value));
             return Ok(Some(read));
@@ -427,9 +454,26 @@ impl<'de> Deserializer<'de> for Key<'_, '_> {
         FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_newtype_struct(name, visitor)
     }
 
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_option(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple(length, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple_struct(name, length, visitor)
+    }
+
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
-        tuple tuple_struct map struct enum identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map struct
+        enum identifier ignored_any
     }
 }
 

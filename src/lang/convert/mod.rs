@@ -74,8 +74,9 @@ fn realise(machine: &mut Machine, value: &Value) -> Outcome<()> {
             }
             _ => {}
         }
+        // The conversion reports what is nested deeper, or skips it.
         if open.len() > from_value::NESTING {
-            return Ok(());
+            open.pop();
         }
     }
 }
@@ -85,14 +86,15 @@ fn is_leaf(value: &Value) -> bool {
     !matches!(value, Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) | Value::Map(_))
 }
 
-/// A walk over a value whose lazy parts have been computed; it is free of charge.
+/// A walk over a value whose lazy parts have usually been computed. It is charged, so that no conversion outgrows the
+/// limits of its evaluation.
 struct Realised<'m>(&'m mut Machine);
 
 impl Pace for Realised<'_> {
     type Stop = crate::error::Signal;
 
-    fn step(&mut self, _: u64) -> Outcome<()> {
-        Ok(())
+    fn step(&mut self, steps: u64) -> Outcome<()> {
+        self.0.charge(steps)
     }
 
     fn force(&mut self, lazy: &std::sync::Arc<crate::heap::Handle>) -> Outcome<Option<Value>> {

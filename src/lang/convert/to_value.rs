@@ -18,9 +18,18 @@ const SHAPES: usize = 32;
 /// The state of a conversion.
 struct Building<'m> {
     machine: &'m mut Machine,
-    /// The shapes of the structs so far, with the names of their fields.
-    shapes: Vec<(Box<[&'static str]>, Arc<Shape>)>,
+    /// The shapes of the structs so far.
+    shapes: Vec<Known>,
     depth: usize,
+}
+
+/// The shape of a struct that has been converted.
+struct Known {
+    /// The name of its type.
+    name: &'static str,
+    /// The names of the fields that were serialized.
+    fields: Box<[&'static str]>,
+    shape: Arc<Shape>,
 }
 
 /// Converts one value.
@@ -63,21 +72,28 @@ impl<'m> Building<'m> {
         value
     }
 
-    /// Creates the record of a struct.
-    fn record(&mut self, names: Vec<&'static str>, values: Vec<Value>) -> Value {
-        let known = self.shapes.iter().rev().find(|(known, _)| **known == *names);
-        let shape = match known {
-            Some((_, shape)) => shape.clone(),
-            None => {
-                let shape = Shape::of_records(names.iter().map(|name| key_value(name)).collect());
-                if self.shapes.len() < SHAPES {
-                    self.shapes.push((names.into(), shape.clone()));
-                }
-                shape
-            }
-        };
-        Value::Map(Arc::new(Map::with_shape(shape, values)))
+    /// Returns the position of the latest shape of a type.
+    fn known(&self, name: &'static str) -> Option<usize> {
+        self.shapes.iter().rposition(|known| is_same(known.name, name))
     }
+
+    /// Returns the shape with these fields; creates and remembers it if it is new.
+    fn shape(&mut self, name: &'static str, fields: Vec<&'static str>) -> Arc<Shape> {
+        let has_fields = |known: &&Known| is_same(known.name, name) && *known.fields == *fields;
+        if let Some(known) = self.shapes.iter().find(has_fields) {
+            return known.shape.clone();
+        }
+        let shape = Shape::of_records(fields.iter().map(|field| key_value(field)).collect());
+        if self.shapes.len() < SHAPES {
+            self.shapes.push(Known { name, fields: fields.into(), shape: shape.clone() });
+        }
+        shape
+    }
+}
+
+/// Compares two names of the program's code, which are usually the same text in memory.
+fn is_same(one: &'static str, other: &'static str) -> bool {
+    std::ptr::eq(one, other) || one == other
 }
 
 /// Creates a record with a single entry.
@@ -244,8 +260,8 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
         Ok(Entries { place: self.0, map: Map::default(), key: None, has_other_keys: false })
     }
 
-    fn serialize_struct(self, _: &'static str, length: usize) -> Result<Fields<'b, 'm>, ConvertError> {
-        Ok(Fields::new(self.0, length, None))
+    fn serialize_struct(self, name: &'static str, length: usize) -> Result<Fields<'b, 'm>, ConvertError> {
+        Ok(Fields::new(self.0, name, length, None))
     }
 
     fn serialize_struct_variant(
@@ -255,7 +271,7 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
         variant: &'static str,
         length: usize,
     ) -> Result<Fields<'b, 'm>, ConvertError> {
-        Ok(Fields::new(self.0, length, Some(variant)))
+        Ok(Fields::new(self.0, variant, length, Some(variant)))
     }
 }
 
@@ -353,24 +369,49 @@ impl SerializeMap for Entries<'_, '_> {
 
 pub(super) struct Fields<'b, 'm> {
     place: Place<'b, 'm>,
+    name: &'static str,
+    /// The position of a known shape whose first fields are those so far.
+    known: Option<usize>,
+    /// The names of the fields so far, unless a shape is known.
     names: Vec<&'static str>,
     values: Vec<Value>,
     variant: Option<&'static str>,
 }
 
 impl<'b, 'm> Fields<'b, 'm> {
-    fn new(place: Place<'b, 'm>, length: usize, variant: Option<&'static str>) -> Self {
-        Fields { place, names: Vec::with_capacity(length), values: Vec::with_capacity(length), variant }
+    fn new(mut place: Place<'b, 'm>, name: &'static str, length: usize, variant: Option<&'static str>) -> Self {
+        let known = place.building().known(name);
+        Fields { place, name, known, names: Vec::new(), values: Vec::with_capacity(length), variant }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), ConvertError> {
-        self.values.push(self.place.building().part(value).map_err(|error| error.at_key(name))?);
+        let building = self.place.building();
+        self.values.push(building.part(value).map_err(|error| error.at_key(name))?);
+        if let Some(known) = self.known {
+            let (fields, at) = (&building.shapes[known].fields, self.values.len() - 1);
+            if fields.get(at).is_some_and(|field| is_same(field, name)) {
+                return Ok(());
+            }
+            self.names.extend_from_slice(&fields[..at.min(fields.len())]);
+            self.known = None;
+        }
         self.names.push(name);
         Ok(())
     }
 
     fn finish(mut self) -> Value {
-        let record = self.place.building().record(self.names, self.values);
+        let building = self.place.building();
+        let shape = match self.known {
+            Some(known) if building.shapes[known].fields.len() == self.values.len() => {
+                building.shapes[known].shape.clone()
+            }
+            Some(known) => {
+                let fields = building.shapes[known].fields[..self.values.len()].to_vec();
+                building.shape(self.name, fields)
+            }
+            None => building.shape(self.name, self.names),
+        };
+        let record = Value::Map(Arc::new(Map::with_shape(shape, self.values)));
         match self.variant {
             Some(variant) => single(variant, record),
             None => record,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -27,7 +27,9 @@ pub struct CancelHandle(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_cancelled: AtomicBool,
-    waiting: Mutex<Vec<Waker>>,
+    /// The futures that wait, by number.
+    waiting: Mutex<Vec<(u64, Waker)>>,
+    futures: AtomicU64,
 }
 
 impl CancelHandle {
@@ -40,7 +42,7 @@ impl CancelHandle {
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
     /// Returns whether the handle has been cancelled.
@@ -55,7 +57,7 @@ impl CancelHandle {
 
     /// Returns a future that completes once the handle has been cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
-        Cancelled(self.0.clone())
+        Cancelled { number: self.0.futures.fetch_add(1, Ordering::Relaxed), state: self.0.clone() }
     }
 }
 
@@ -70,19 +72,28 @@ impl Drop for CancelGuard {
     }
 }
 
-struct Cancelled(Arc<State>);
+struct Cancelled {
+    number: u64,
+    state: Arc<State>,
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        let mut waiting = self.state.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|(number, _)| *number != self.number);
+    }
+}
 
 impl Future for Cancelled {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.0.is_cancelled.load(Ordering::Acquire) {
+        let mut waiting = self.state.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.state.is_cancelled.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-            waiting.push(context.waker().clone());
-        }
+        waiting.retain(|(number, _)| *number != self.number);
+        waiting.push((self.number, context.waker().clone()));
         Poll::Pending
     }
 }

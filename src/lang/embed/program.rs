@@ -50,8 +50,9 @@ impl Program {
         &self.text
     }
 
-    /// Returns the names of the tools that the program mentions: those that it can call without being given a tool as a
-    /// value. Definitions of a session in which it runs may call others. A program that cannot be read mentions none.
+    /// Returns the names of the tools that the text of the program mentions, in any spelling. This is information, not a
+    /// boundary: a program can also find tools through aliases, `resolve`, data, and definitions of its session. What a
+    /// program must not call does not belong in its [`World`](crate::World). A program that cannot be read mentions none.
     ///
     /// ```
     /// # use lispbox::lang::{Call, NoArguments, Program, ToolError, Tools};

@@ -195,6 +195,7 @@ impl<'s, 'd> Run<'s, 'd> {
         }
         let mut unfit = None;
         let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
+            let before = meter::live();
             for (name, input) in &inputs {
                 match input(machine) {
                     Ok(value) => machine.core.lend(name, value),
@@ -205,6 +206,7 @@ impl<'s, 'd> Run<'s, 'd> {
                     }
                 }
             }
+            machine.core.lent_bytes = meter::live().saturating_sub(before);
             Ok(())
         };
         let visit = Visit::new(world);

@@ -209,8 +209,7 @@ impl Session {
         check_name(name).map_err(SessionError::Name)?;
         self.on_machine(|machine| {
             let value = convert::to_value(machine, value)?;
-            machine.core.define(name, Some(value));
-            Ok(())
+            Ok(machine.core.define(name, Some(value)).map_err(Signal::from)?)
         })
     }
 
@@ -234,10 +233,7 @@ impl Session {
         if !self.defines(name) {
             return false;
         }
-        let removed = self.on_machine(|machine| {
-            machine.core.define(name, None);
-            Ok(())
-        });
+        let removed = self.on_machine(|machine| Ok(machine.core.define(name, None).map_err(Signal::from)?));
         removed.is_ok()
     }
 }

@@ -75,7 +75,8 @@ impl<'w> Tools<'w> {
     /// Adds an asynchronous tool; see [`Tools::tool`]. The future runs on the tokio runtime in which it is added. It is
     /// dropped at the deadline of the call, and when the evaluation is cancelled.
     ///
-    /// The evaluation blocks its thread: an asynchronous caller runs it with `tokio::task::spawn_blocking`.
+    /// The evaluation blocks its thread: an asynchronous caller runs it with `tokio::task::spawn_blocking`. A runtime of
+    /// a single thread has to be driven by that thread meanwhile.
     ///
     /// # Panics
     /// As [`Tools::tool`]; and outside of a tokio runtime.
@@ -279,7 +280,8 @@ pub struct Call<'c> {
 }
 
 impl Call<'_> {
-    /// Returns the identity of the call, which is the same in each run of the same program on the same data.
+    /// Returns the identity of the call within its run, which is the same in each run of the same program on the same
+    /// data. Under the MCP server, which does not pass it on, it is the default.
     pub fn id(&self) -> &CallId {
         &self.call.id
     }

@@ -102,7 +102,8 @@ impl<'w> World<'w> {
         World { print: Some(Box::new(print)), ..self }
     }
 
-    /// Passes the record of each tool call on as it ends. The [`Report`](crate::Report) contains it as well.
+    /// Passes the record of each tool call on as it ends. The [`Report`](crate::Report) contains it as well. A panic of the
+    /// observer does not affect the run.
     pub fn on_call(self, observe: impl Fn(&CallReport) + Send + Sync + 'w) -> World<'w> {
         World { observe: Some(Box::new(observe)), ..self }
     }
@@ -145,7 +146,8 @@ impl<'v, 'w> Visit<'v, 'w> {
         let time = self.world.time().saturating_sub(began);
         let report = CallReport { id, server, tool, arguments, outcome, result_bytes, time, fuel, memory };
         if let Some(observe) = &self.world.observe {
-            observe(&report);
+            // The call has been made: a panic of the observer does not change its outcome.
+            let _ = catch_unwind(AssertUnwindSafe(|| observe(&report)));
         }
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
     }

@@ -457,19 +457,22 @@ impl Machine {
     pub(super) fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
         let (top, depth, nesting) = (self.stack.len(), self.depth, self.nesting);
         let (live, high) = (meter::balance(), meter::mark());
+        let writes = self.core.heap.writes();
         let ended = catch_unwind(AssertUnwindSafe(|| (native.run)(self, arguments)));
         let most = meter::highest_since(high);
         match ended {
             // Memory that was released again before the function returned counts as well.
-            Ok(_) if self.core.meter.memory_counted && most > self.core.meter.limits.memory => {
-                self.core.meter.peak_memory = self.core.meter.peak_memory.max(most);
-                Err(meter::limit("memory", meter::bytes(self.core.meter.limits.memory), meter::bytes(most)).into())
+            Ok(result) if self.core.meter.memory_counted && most > self.core.meter.limits.memory => {
+                self.reserve(most.saturating_sub(meter::live())).and(result)
             }
             Ok(result) => result,
             Err(payload) => {
                 self.stack.truncate(top);
                 (self.depth, self.nesting) = (depth, nesting);
-                meter::set_balance(live);
+                // The panic handler's memory is not the program's. A function that has called back may have stored values.
+                if self.core.heap.writes() == writes {
+                    meter::set_balance(live);
+                }
                 let message = format!("`{}` panicked: {}", native.about.name, panic_text(&*payload));
                 meter::outside(|| drop(payload));
                 Err(Error::new("FunctionPanic", message).about(native.about.name).into())

@@ -72,7 +72,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.released.push(self.index);
+        self.released.push(self.index, self.serial);
     }
 }
 
@@ -81,14 +81,19 @@ impl Drop for Handle {
 struct Released {
     count: AtomicUsize,
     indices: Mutex<Vec<u32>>,
-    /// The lists of heaps that were forked from this one and share some of its handles.
-    forks: Mutex<Vec<Weak<Released>>>,
+    /// The lists of heaps that were forked from this one, each with the serial number of the last handle that they
+    /// share.
+    forks: Mutex<Vec<(Weak<Released>, u64)>>,
 }
 
 impl Released {
-    fn push(&self, index: u32) {
-        for fork in self.forks.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade) {
-            fork.note(index);
+    fn push(&self, index: u32, serial: u64) {
+        for (fork, last) in self.forks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if serial <= *last
+                && let Some(fork) = fork.upgrade()
+            {
+                fork.note(index);
+            }
         }
         self.note(index);
     }
@@ -146,12 +151,14 @@ pub struct Heap {
     /// The list to which dropped handles are reported; `None` before the first cell.
     released: Option<Arc<Released>>,
     /// The lists to which the handles that this heap shares with those it was forked from are reported.
-    inherited: Vec<Arc<Released>>,
+    inherited: Vec<(Arc<Released>, u64)>,
     serial: u64,
     form: u64,
     journal: Vec<Before>,
     /// Counts the changes to cells of earlier forms, each cell once per form.
     changes: u64,
+    /// Counts all changes to cells.
+    writes: u64,
     /// The number of cells at which the end of a form triggers a sweep.
     sweep_at: usize,
     /// The number of cells at which a running program is interrupted for a sweep.
@@ -186,6 +193,7 @@ impl Default for Heap {
             form: 1,
             journal: Vec::new(),
             changes: 0,
+            writes: 0,
             sweep_at: FIRST_SWEEP,
             sweep_amid_at: FIRST_SWEEP_AMID,
         }
@@ -261,6 +269,11 @@ impl Heap {
         self.changes
     }
 
+    /// A number that differs after any cell has been created or changed.
+    pub fn writes(&self) -> u64 {
+        self.serial + self.writes
+    }
+
     /// The number of cells in use.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum::<usize>() - self.free.len()
@@ -289,6 +302,7 @@ impl Heap {
     /// As [`Heap::state`].
     pub fn change(&mut self, handle: &Arc<Handle>, state: State) -> Result<State, Error> {
         self.own(handle)?;
+        self.writes += 1;
         let form = self.form;
         if self.cell(handle.index).is_none_or(|cell| cell.journaled != form) {
             self.journal(handle);
@@ -364,12 +378,13 @@ impl Heap {
         self.reclaim();
         let own = Arc::<Released>::default();
         // A list without handles reports nothing any more.
-        self.inherited.retain(|list| Arc::strong_count(list) > 1);
-        let inherited: Vec<_> = self.inherited.iter().chain(&self.released).cloned().collect();
-        for list in &inherited {
+        self.inherited.retain(|(list, _)| Arc::strong_count(list) > 1);
+        let mut inherited = self.inherited.clone();
+        inherited.extend(self.released.clone().map(|list| (list, self.serial)));
+        for (list, last) in &inherited {
             let mut forks = list.forks.lock().unwrap_or_else(PoisonError::into_inner);
-            forks.retain(|fork| fork.strong_count() > 0);
-            forks.push(Arc::downgrade(&own));
+            forks.retain(|(fork, _)| fork.strong_count() > 0);
+            forks.push((Arc::downgrade(&own), *last));
         }
         let copy = |cell: &Option<Cell>| {
             let cell = cell.as_ref()?;
@@ -390,6 +405,7 @@ impl Heap {
             serial: self.serial,
             form: self.form,
             changes: self.changes,
+            writes: self.writes,
             sweep_at: self.sweep_at,
             sweep_amid_at: self.sweep_amid_at,
         };

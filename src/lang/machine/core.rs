@@ -59,6 +59,8 @@ pub struct Core {
     pub account: Account,
     /// The names bound for this evaluation only, with the definitions that they hide.
     lent: Vec<(u32, Global)>,
+    /// The live bytes of their values.
+    pub(crate) lent_bytes: u64,
     /// Cache of the last few regular expressions compiled at run time.
     pub regexes: HashMap<String, Arc<Pattern>>,
     /// Cache of the working tables of the last few searches, the most recent last.
@@ -263,11 +265,6 @@ impl Globals {
         self.slots.iter().filter(|global| global.value.is_some()).count()
     }
 
-    /// True if no name has a value.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns all values that the session references directly: the roots of the cycle collector.
     pub fn roots(&self) -> Vec<Value> {
         let defined = self.slots.iter().filter_map(|global| global.value.clone());
@@ -300,6 +297,7 @@ impl Core {
             random: None,
             account: Account::default(),
             lent: Vec::new(),
+            lent_bytes: 0,
             regexes: HashMap::new(),
             tables: Vec::new(),
         }
@@ -318,10 +316,18 @@ impl Core {
     }
 
     /// Defines a name, or removes its definition, for the embedder.
-    pub(crate) fn define(&mut self, name: &str, value: Option<Value>) {
+    ///
+    /// # Errors
+    /// As [`Core::check_session`]; nothing is changed then.
+    pub(crate) fn define(&mut self, name: &str, value: Option<Value>) -> Result<(), Halt> {
         let index = self.globals.index(name);
         self.globals.set(index, Global { value, ..Global::default() });
+        if let Err(halt) = self.check_session() {
+            self.undo();
+            return Err(halt);
+        }
         self.commit(&Value::Nil);
+        Ok(())
     }
 
     /// Copies what persists between evaluations. The copy is charged for all values that the two share.
@@ -338,6 +344,7 @@ impl Core {
 
     /// Drops all state that belongs to a single evaluation.
     pub fn end_evaluation(&mut self) {
+        self.lent_bytes = 0;
         for (index, hidden) in std::mem::take(&mut self.lent) {
             self.globals.slots[index as usize] = hidden;
         }
@@ -407,11 +414,12 @@ impl Core {
     pub fn check_session(&mut self) -> Result<(), Halt> {
         use crate::meter::{bytes, limit};
         let limits = &self.meter.limits;
-        let count = self.globals.len();
+        let count = self.globals.len().saturating_sub(self.lent.len());
         if count > limits.bindings as usize {
             return Err(limit("bindings", format!("{} bindings", limits.bindings), format!("{count} bindings")));
         }
-        let (most, has_some) = (limits.session, !self.globals.is_empty());
+        // Data of a single run is not the session's.
+        let (most, has_some) = (limits.session.saturating_add(self.lent_bytes), count > 0);
         if self.meter.memory_counted && has_some && meter::live() > most {
             self.meter.drop_aside(&self.host)?;
             if meter::live() > most {

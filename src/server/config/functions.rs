@@ -51,10 +51,14 @@ impl Function for Closure {
             let _guard = handle.cancel_on_drop();
             // The closure may block. An asynchronous one is dropped when the handle is cancelled.
             let outcome = tokio::task::spawn_blocking(move || self.0.invoke(&call, &handle)).await;
-            outcome.map_err(|lost| {
-                let reason = lost.try_into_panic().map(|payload| panic_text(&*payload).to_owned());
-                ToolError::new(ToolErrorKind::Panicked, format!("panicked: {}", reason.unwrap_or_default()))
-            })
+            match outcome {
+                Ok(ToolReply::Error(error)) => Err(error),
+                Ok(reply) => Ok(reply),
+                Err(lost) => {
+                    let reason = lost.try_into_panic().map(|payload| panic_text(&*payload).to_owned());
+                    Err(ToolError::new(ToolErrorKind::Panicked, format!("panicked: {}", reason.unwrap_or_default())))
+                }
+            }
         })
     }
 }

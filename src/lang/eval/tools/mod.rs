@@ -177,6 +177,8 @@ impl Machine {
         };
         let arguments = tool_arguments(tool, arguments)?;
         let text = json::write(self, &arguments, false)?;
+        // A run that has been cancelled makes no further call.
+        self.check_time()?;
         self.core.meter.call()?;
         let id = self.branch.next_call(self.core.form);
         let made = id.clone();
