@@ -5,7 +5,7 @@
 #[path = "../../tests/common/literate.rs"]
 mod literate;
 
-use lispbox_fuzz::{evaluate, host, session, small_limits};
+use lispbox_fuzz::{evaluate, session, small_limits};
 use std::path::Path;
 
 /// Maximum number of documents that become seeds, and maximum length of a seed in bytes.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lispbox_fuzz::{evaluate, host, moved, session, small_limits};
+use lispbox_fuzz::{evaluate, moved, session, small_limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
