@@ -362,12 +362,8 @@ impl Machine {
     /// Calls anything but a closure.
     fn apply_slice(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
         match callee {
-            Value::Builtin(builtin) => self.nested(|machine| {
-                if !builtin.arity.accepts(arguments.len()) {
-                    return Err(builtin_arity(builtin, arguments.len()).into());
-                }
-                (builtin.run)(machine, arguments).map_err(|signal| machine.named(signal, builtin))
-            }),
+            Value::Builtin(builtin) => self.nested(|machine| machine.run_checked(builtin, None, arguments)),
+            Value::Native(native) => self.nested(|machine| machine.run_checked(native.about, Some(native), arguments)),
             Value::Bound(bound) => self.nested(|machine| {
                 let count = bound.arguments.len() + arguments.len();
                 machine.pay_for_arguments(count)?;
@@ -378,12 +374,6 @@ impl Machine {
                     return Err(builtin_arity(bound.builtin, all.len()).into());
                 }
                 (bound.builtin.run)(machine, &mut all)
-            }),
-            Value::Native(native) => self.nested(|machine| {
-                if !native.about.arity.accepts(arguments.len()) {
-                    return Err(builtin_arity(native.about, arguments.len()).into());
-                }
-                machine.run_native(native, arguments).map_err(|signal| machine.named(signal, native.about))
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
             // A var may refer to itself, so this call counts towards the depth limit like any other.
@@ -451,10 +441,27 @@ impl Machine {
         }
     }
 
-    /// Runs a callee that is not a closure at one more level of depth.
+    /// Runs a builtin, or the function of the embedder that it describes, with any number of arguments.
+    #[inline(always)]
+    pub(super) fn run_checked(
+        &mut self,
+        builtin: &'static Builtin,
+        native: Option<&Native>,
+        arguments: &mut [Value],
+    ) -> Outcome<Value> {
+        if !builtin.arity.accepts(arguments.len()) {
+            return Err(builtin_arity(builtin, arguments.len()).into());
+        }
+        let result = match native {
+            None => (builtin.run)(self, arguments),
+            Some(native) => self.run_native(native, arguments),
+        };
+        result.map_err(|signal| self.named(signal, builtin))
+    }
+
     /// Calls a function of the embedder. A panic in it is the error `FunctionPanic` of this call, and memory that the
     /// panic handler took is not charged.
-    pub(super) fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
+    fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
         let (top, depth, nesting) = (self.stack.len(), self.depth, self.nesting);
         let (live, high) = (meter::balance(), meter::mark());
         let writes = self.core.heap.writes();
@@ -480,6 +487,7 @@ impl Machine {
         }
     }
 
+    /// Runs a callee that is not a closure at one more level of depth.
     fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Outcome<Value>) -> Outcome<Value> {
         self.depth += 1;
         self.nesting += 2;

@@ -321,16 +321,7 @@ impl Machine {
         arguments: &mut [Value],
     ) -> Result<Value, Stopped> {
         self.pay_step()?;
-        let result = if builtin.arity.accepts(arguments.len()) {
-            let result = match native {
-                None => (builtin.run)(self, arguments),
-                Some(native) => self.run_native(native, arguments),
-            };
-            result.map_err(|signal| self.named(signal, builtin))
-        } else {
-            Err(super::call::builtin_arity(builtin, arguments.len()).into())
-        };
-        result.map_err(|signal| self.stop_at(frame, signal, span))
+        self.run_checked(builtin, native, arguments).map_err(|signal| self.stop_at(frame, signal, span))
     }
 
     /// Converts the outcome of the node at `span` for the walk.

@@ -17,6 +17,7 @@ use crate::value::function::Closure;
 use crate::value::pattern::Pattern;
 use crate::value::text::split_name;
 use foldhash::quality::RandomState;
+use indexmap::IndexMap;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -92,7 +93,7 @@ pub struct Library {
 pub struct Registry {
     library: &'static Library,
     /// The functions that the embedder added, in the order of their registration.
-    natives: Vec<Arc<Native>>,
+    natives: IndexMap<&'static str, Arc<Native>, RandomState>,
     by_name: HashMap<&'static str, &'static Builtin, RandomState>,
     steps: HashMap<&'static str, &'static Builtin, RandomState>,
     prelude: OnceLock<Prelude>,
@@ -128,7 +129,7 @@ impl Registry {
         let steps = library.areas.iter().flat_map(|area| area.steps).copied().flatten();
         let steps = steps.map(|step| (step.name, *step)).collect();
         let (prelude, index) = Default::default();
-        Ok(Registry { library, natives: Vec::new(), by_name, steps, prelude, index, is_plain: false })
+        Ok(Registry { library, natives: IndexMap::default(), by_name, steps, prelude, index, is_plain: false })
     }
 
     /// Returns the registry without shortcuts: the evaluator performs every call, with the same results.
@@ -151,13 +152,13 @@ impl Registry {
             return Err(format!("the language has a function `{name}` already; give the host's another name"));
         }
         self.by_name.insert(name, native.about);
-        self.natives.push(Arc::new(native));
+        self.natives.insert(name, Arc::new(native));
         Ok(())
     }
 
-    /// Returns the function that a description stands for; `None` for a builtin of the library.
+    /// Returns the function of the embedder with this description; `None` for a builtin of the library.
     pub fn native(&self, about: &'static Builtin) -> Option<Arc<Native>> {
-        self.natives.iter().find(|native| std::ptr::eq(native.about, about)).cloned()
+        self.natives.get(about.name).cloned()
     }
 
     /// True if the evaluator may inline common functions, with the same result.
@@ -180,7 +181,7 @@ impl Registry {
     /// Returns the titles and tables of all areas: those of the library, then those of the host.
     pub fn areas(&self) -> impl Iterator<Item = Table> {
         let areas = self.library.areas.iter().map(|area| (area.title, area.table));
-        areas.chain(self.natives.iter().map(|native| (HOST, std::slice::from_ref(native.about))))
+        areas.chain(self.natives.values().map(|native| (HOST, std::slice::from_ref(native.about))))
     }
 
     /// Returns the functions written in the language itself, indexed on first use.
