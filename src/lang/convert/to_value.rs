@@ -3,7 +3,7 @@
 use super::{ConvertError, pass};
 use crate::machine::Machine;
 use crate::value::Value;
-use crate::value::map::{Map, is_plain_keyword};
+use crate::value::map::{Map, record_key};
 use crate::value::shape::Shape;
 use num_bigint::BigInt;
 use serde::ser::{
@@ -83,7 +83,7 @@ impl<'m> Building<'m> {
         if let Some(known) = self.shapes.iter().find(has_fields) {
             return known.shape.clone();
         }
-        let shape = Shape::of_records(fields.iter().map(|field| key_value(field)).collect());
+        let shape = Shape::of_records(fields.iter().map(|field| record_key(field)).collect());
         if self.shapes.len() < SHAPES {
             self.shapes.push(Known { name, fields: fields.into(), shape: shape.clone() });
         }
@@ -98,11 +98,7 @@ fn is_same(one: &'static str, other: &'static str) -> bool {
 
 /// Creates a record with a single entry.
 fn single(name: &str, value: Value) -> Value {
-    Value::Map(Arc::new(Map::with_shape(Shape::of_records(vec![key_value(name)]), vec![value])))
-}
-
-fn key_value(text: &str) -> Value {
-    if is_plain_keyword(text) { Value::keyword(text) } else { Value::string(text) }
+    Value::Map(Arc::new(Map::with_shape(Shape::of_records(vec![record_key(name)]), vec![value])))
 }
 
 impl<'b, 'm> Serializer for ToValue<'b, 'm> {
@@ -342,7 +338,7 @@ impl SerializeMap for Entries<'_, '_> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), ConvertError> {
         let key = self.place.building().part(key)?;
         self.key = Some(match &key {
-            Value::Str(text) => key_value(text.as_str()),
+            Value::Str(text) => record_key(text.as_str()),
             _ => {
                 self.has_other_keys = true;
                 key

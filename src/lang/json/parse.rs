@@ -5,7 +5,7 @@ use crate::json::Unclosed;
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::decimal::{read, read_integer};
-use crate::value::map::{Map, is_plain_keyword};
+use crate::value::map::{Map, record_key};
 use crate::value::shape::Shape;
 use std::sync::Arc;
 
@@ -178,7 +178,7 @@ impl Parser<'_> {
                 Some(other) => Matching::Known(other.clone(), matched + 1),
                 None => {
                     let mut keys = known.keys()[..matched].to_vec();
-                    keys.push(key_value(&key));
+                    keys.push(record_key(&key));
                     Matching::New(keys)
                 }
             };
@@ -186,7 +186,7 @@ impl Parser<'_> {
             return Ok(());
         }
         if let Matching::New(keys) = shape {
-            keys.push(key_value(&key));
+            keys.push(record_key(&key));
             let len = keys.len();
             self.machine.grown(len)?;
         }
@@ -427,9 +427,4 @@ fn spells(key: &Value, text: &str) -> bool {
         Value::Str(own) => own.as_str() == text,
         _ => false,
     }
-}
-
-/// Converts a JSON key to a key of a record: a keyword if its text is a valid one.
-fn key_value(text: &str) -> Value {
-    if is_plain_keyword(text) { Value::keyword(text) } else { Value::string(text) }
 }

@@ -443,6 +443,11 @@ pub fn canonical(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
+/// Converts the name of a field or column to the key of a record: a keyword if it is a plain one, else a string.
+pub fn record_key(name: &str) -> Value {
+    if is_plain_keyword(name) { Value::keyword(name) } else { Value::string(name) }
+}
+
 /// True for names that the reader accepts as a keyword without a namespace. JSON keys of this form become keywords.
 pub fn is_plain_keyword(name: &str) -> bool {
     let mut characters = name.chars();

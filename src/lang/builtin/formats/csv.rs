@@ -2,13 +2,13 @@
 
 use super::super::arguments::{option, options, string, take, text};
 use super::super::text::{ask_for_copy, pay};
-use super::field_key;
 use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::decimal::read_integer;
 use crate::value::map::Map;
+use crate::value::map::record_key;
 use crate::value::shape::Shape;
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 use std::collections::{HashMap, HashSet};
@@ -178,7 +178,7 @@ fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>)
                 let key = machine.call1(function, Value::string(&name))?;
                 machine.key(key)?
             }
-            None => field_key(&name),
+            None => record_key(&name),
         });
     }
     Ok(keys)
@@ -247,7 +247,7 @@ impl Columns {
         let keys: Vec<Value> = keys
             .into_iter()
             .map(|key| match &key {
-                Value::Str(name) => field_key(name.as_str()),
+                Value::Str(name) => record_key(name.as_str()),
                 _ => key,
             })
             .collect();

@@ -11,13 +11,7 @@ use super::arguments::string;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::value::Value;
-use crate::value::map::is_plain_keyword;
 use std::borrow::Cow;
-
-/// Converts the name of a column or field to a record key: a keyword if it is a plain one, else a string, as in JSON.
-fn field_key(name: &str) -> Value {
-    if is_plain_keyword(name) { Value::keyword(name) } else { Value::string(name) }
-}
 
 /// Returns the bytes of a value: a string's UTF-8, or the numbers of a vector or list.
 fn bytes<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, [u8]>> {

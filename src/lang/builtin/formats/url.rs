@@ -2,12 +2,12 @@
 
 use super::super::arguments::{map, string, take};
 use super::super::text::{Builder, ask_for_copy, excerpt, pay, textual};
-use super::field_key;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::map::Map;
+use crate::value::map::record_key;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ fn parse_query(machine: &mut Machine, text: &str) -> Outcome<Value> {
     for part in text.split(['&', ';']).filter(|part| !part.is_empty()) {
         machine.charge(2)?;
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        let key = field_key(&decoded(machine, key)?);
+        let key = record_key(&decoded(machine, key)?);
         let value = Value::string(&decoded(machine, value)?);
         match fields.get(&key).cloned() {
             None => fields.insert(key, value),
