@@ -1,6 +1,6 @@
 //! Deserializes Rust types from values.
 
-use super::{ConvertError, Realised, pass};
+use super::{ConvertError, pass};
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::decimal;
@@ -361,7 +361,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = ConvertError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ConvertError> {
-        let Some(item) = self.cursor.next(&mut Realised(self.machine))? else { return Ok(None) };
+        let Some(item) = self.cursor.next(self.machine)? else { return Ok(None) };
         let index = self.index;
         self.index += 1;
         let item = FromValue { machine: self.machine, value: &item, depth: self.depth };

@@ -14,7 +14,7 @@ use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::meter;
 use crate::value::Value;
-use crate::value::walk::{Cursor, Pace};
+use crate::value::walk::Cursor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -84,27 +84,4 @@ fn realise(machine: &mut Machine, value: &Value) -> Outcome<()> {
 /// True for values without parts.
 fn is_leaf(value: &Value) -> bool {
     !matches!(value, Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) | Value::Map(_))
-}
-
-/// A walk over a value whose lazy parts have usually been computed. It is charged, so that no conversion outgrows the
-/// limits of its evaluation.
-struct Realised<'m>(&'m mut Machine);
-
-impl Pace for Realised<'_> {
-    type Stop = crate::error::Signal;
-
-    fn step(&mut self, steps: u64) -> Outcome<()> {
-        self.0.charge(steps)
-    }
-
-    fn force(&mut self, lazy: &std::sync::Arc<crate::heap::Handle>) -> Outcome<Option<Value>> {
-        match self.0.content(lazy) {
-            Some(known) => Ok(Some(known)),
-            None => self.0.force(lazy),
-        }
-    }
-
-    fn content(&mut self, cell: &std::sync::Arc<crate::heap::Handle>) -> Option<Value> {
-        self.0.content(cell)
-    }
 }
