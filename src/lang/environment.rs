@@ -42,13 +42,13 @@ pub trait Environment: Send {
     ///
     /// # Errors
     /// See [`Session::encode`].
-    fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String>;
+    fn encode(&mut self) -> Result<String, String>;
 
     /// See [`Engine::restore`].
     ///
     /// # Errors
     /// See [`Engine::restore`].
-    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
+    fn decode(&mut self, text: &str) -> Result<(), String>;
 
     /// Returns the reason why the state is lost with the process that it lives in, if that process may end before this
     /// one.
@@ -102,13 +102,11 @@ impl Environment for Session {
         Session::changes(self)
     }
 
-    fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
-        drop(host);
+    fn encode(&mut self) -> Result<String, String> {
         Session::encode(self).map_err(|error| error.to_string())
     }
 
-    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        drop(host);
+    fn decode(&mut self, text: &str) -> Result<(), String> {
         Session::decode(self, text).map_err(|error| error.to_string())
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use crate::lang::internal::NoHost;
 use crate::lang::{
     CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
     ToolError, ToolReply,
@@ -286,14 +287,15 @@ impl Environment for WorkerSession {
         self.changes
     }
 
-    fn encode(&mut self, _: Arc<dyn Host>) -> Result<String, String> {
+    fn encode(&mut self) -> Result<String, String> {
         match &self.unwritten {
             Some(unwritten) => Err(unwritten.problem.clone()),
             None => self.text.clone().ok_or_else(|| "nothing is defined in the session".to_string()),
         }
     }
 
-    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+    fn decode(&mut self, text: &str) -> Result<(), String> {
+        let host: Arc<dyn Host> = Arc::new(NoHost);
         let (worker, kept) = match self.worker_with(text, &host) {
             Ok(taken) => taken,
             // The text is not at fault: the next operation needs a worker too and reports the failure.

@@ -24,7 +24,7 @@ unsafe impl Send for Lent {}
 unsafe impl Sync for Lent {}
 
 /// A host without tools, for work on a session that makes no calls.
-pub(crate) struct NoHost;
+pub struct NoHost;
 
 impl Host for NoHost {}
 
@@ -93,11 +93,9 @@ impl HostAccess {
     /// Calls a tool. A panic is the error `ToolPanic` of this call.
     pub(crate) fn call(&self, call: ToolCall) -> Outside<ToolReply> {
         Outside::of(|| {
-            let name = crate::foreign_text::qualified(&call.server, &call.tool);
-            catch_unwind(AssertUnwindSafe(|| self.host().call(call))).unwrap_or_else(|payload| {
-                let kind = super::ToolErrorKind::Panicked;
-                ToolReply::Error(ToolError::new(kind, format!("`{name}` panicked: {}", panic_text(&*payload))))
-            })
+            let (server, tool) = (call.server.clone(), call.tool.clone());
+            catch_unwind(AssertUnwindSafe(|| self.host().call(call)))
+                .unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&server, &tool, &*payload)))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lang::{Environment, Host, ToolCall, ToolReply};
+use crate::lang::{Environment, Host};
 use crate::lang::{Failure, Reply, Status};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
@@ -136,9 +136,9 @@ impl Persistence {
             return Ok(());
         };
         // A write of ours that was not confirmed is not a change by another process.
-        let is_kept = entry.unkept().is_none() || session.encode(undisturbed()).is_ok_and(|text| text == read.text);
+        let is_kept = entry.unkept().is_none() || session.encode().is_ok_and(|text| text == read.text);
         let shown = "`lispbox sessions export` shows it";
-        session.decode(&read.text, undisturbed()).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
+        session.decode(&read.text).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
         *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
         match entry.lose_unkept().filter(|_| !is_kept) {
             None => Ok(()),
@@ -222,7 +222,7 @@ impl SessionLease<'_> {
         if !is_changed {
             return entry.kept();
         }
-        let text = match session.encode(undisturbed()) {
+        let text = match session.encode() {
             Ok(text) => text,
             Err(problem) => return unwritable(reply, entry, &problem),
         };
@@ -382,31 +382,6 @@ fn refused(problem: &Problem) -> Refused {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The host for work on a session outside any program; it is never cancelled.
-pub(in crate::server) fn undisturbed() -> Arc<dyn Host> {
-    Arc::new(Undisturbed(Instant::now()))
-}
-
-struct Undisturbed(Instant);
-
-impl Host for Undisturbed {
-    fn call(&self, _: ToolCall) -> ToolReply {
-        ToolReply::Denied("nothing is called for a session that is read or written".to_string())
-    }
-
-    fn now_millis(&self) -> i64 {
-        0
-    }
-
-    fn random(&self) -> u64 {
-        crate::server::system::random::bits()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
 }
 
 const _: () = assert!(LEASE.as_millis() < PATIENCE.as_millis());

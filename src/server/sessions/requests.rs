@@ -9,7 +9,7 @@ use crate::lang::{Environment, Sandbox};
 
 use super::Entry;
 use super::leases::HeldLease;
-use super::persistence::{Persistence, undisturbed};
+use super::persistence::Persistence;
 
 /// Maximum number of copies that one program may make.
 const MOST_COPIES: usize = 16;
@@ -108,14 +108,14 @@ impl SessionRequests {
         if session.bindings() == 0 {
             return Err("nothing is defined in it".to_owned());
         }
-        let text = session.encode(undisturbed())?;
+        let text = session.encode()?;
         let mut here = Vec::new();
         for handle in handles {
             match persistence {
                 Some(persistence) => persistence.make(&entry.key_of(handle), &text, &session.names())?,
                 None => {
                     let mut copy = Arc::clone(sandbox).environment();
-                    copy.decode(&text, undisturbed())?;
+                    copy.decode(&text)?;
                     here.push(entry.copied(handle, copy));
                 }
             }
