@@ -51,16 +51,13 @@ pub fn evaluate_to(
 ) -> Reply {
     let mut reply = Reply::default();
     let live_before = meter::live();
-    match run_forms(machine, program, source, bind, finish, &mut reply) {
-        Ok(()) => {}
-        Err(signal) => {
-            let (status, failure) = diagnose(&signal);
-            if let Raised::Fault(Fault { error, .. }) = signal.raised() {
-                machine.core.globals.history[3] = Value::Exception(error.clone());
-            }
-            reply.status = status;
-            reply.failure = Some(failure);
+    if let Err(signal) = run_forms(machine, program, source, bind, finish, &mut reply) {
+        let (status, failure) = diagnose(&signal);
+        if let Raised::Fault(Fault { error, .. }) = signal.raised() {
+            machine.core.globals.history[3] = Value::Exception(error.clone());
         }
+        reply.status = status;
+        reply.failure = Some(failure);
     }
     let core = &mut *machine.core;
     reply.prints = std::mem::take(&mut core.prints);

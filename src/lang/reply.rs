@@ -119,26 +119,10 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// The failure of a run that was cancelled.
-    pub(crate) fn cancelled() -> Failure {
-        let message = "the evaluation was cancelled".to_owned();
-        Failure {
-            error: "Cancelled".to_owned(),
-            rendered: format!("Cancelled: {message}"),
-            message,
-            ..Failure::default()
-        }
-    }
-
-    /// The failure of a run that waits for a decision.
-    pub(crate) fn suspended() -> Failure {
-        let message = "the run waits for a decision of a person".to_owned();
-        Failure {
-            error: "Suspended".to_owned(),
-            rendered: format!("Suspended: {message}"),
-            message,
-            ..Failure::default()
-        }
+    /// Creates a failure without a position.
+    pub(crate) fn of(code: &str, message: &str) -> Failure {
+        let rendered = format!("{code}: {message}");
+        Failure { error: code.to_owned(), message: message.to_owned(), rendered, ..Failure::default() }
     }
 
     /// Sets the suggestion, and appends it to the rendering, unless a suggestion exists.

@@ -67,8 +67,10 @@ impl<T> Outcome<T> {
         match self {
             Outcome::Done(value) => Ok(value),
             Outcome::Failed(failure) | Outcome::Limited(failure) => Err(failure),
-            Outcome::Cancelled => Err(Box::new(Failure::cancelled())),
-            Outcome::Suspended(_) => Err(Box::new(Failure::suspended())),
+            Outcome::Cancelled => Err(Box::new(Failure::of("Cancelled", "the evaluation was cancelled"))),
+            Outcome::Suspended(_) => {
+                Err(Box::new(Failure::of("Suspended", "the run waits for a decision of a person")))
+            }
         }
     }
 }
@@ -153,26 +155,21 @@ impl<'s, 'd> Run<'s, 'd> {
     /// Returns an error if the input or the result cannot be converted.
     pub fn eval<T: DeserializeOwned>(self, world: &World<'_>) -> Result<Outcome<T>, EvalError> {
         let mut result = None;
-        let (reply, unfit) = self.run(
-            world,
-            Some(&mut |machine, value| {
-                match convert::take_out(machine, value) {
-                    Ok(value) => result = Some(Ok(value)),
-                    Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
-                    Err(error) => result = Some(meter::outside(|| Err(error))),
-                }
-                Ok(())
-            }),
-        )?;
-        if let Some(unfit) = unfit {
-            return Err(unfit);
-        }
-        match (outcome(reply), result) {
-            (Outcome::Done(()), Some(Ok(value))) => Ok(Outcome::Done(value)),
-            (Outcome::Done(()), Some(Err(error))) => Err(EvalError::Result(error)),
-            (Outcome::Failed(failure), _) => Ok(Outcome::Failed(failure)),
-            (Outcome::Limited(failure), _) => Ok(Outcome::Limited(failure)),
-            _ => Ok(Outcome::Cancelled),
+        let mut finish = |machine: &mut Machine, value: &Value| {
+            match convert::take_out(machine, value) {
+                Ok(value) => result = Some(Ok(value)),
+                Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
+                Err(error) => result = Some(meter::outside(|| Err(error))),
+            }
+            Ok(())
+        };
+        let Reply { status, failure, .. } = self.run(world, Some(&mut finish))?;
+        let failure = || Box::new(failure.unwrap_or_default());
+        match (status, result) {
+            (Status::Ok, Some(result)) => result.map(Outcome::Done).map_err(EvalError::Result),
+            (Status::Limit, _) => Ok(Outcome::Limited(failure())),
+            (Status::Cancelled, _) => Ok(Outcome::Cancelled),
+            (Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
         }
     }
 
@@ -181,14 +178,10 @@ impl<'s, 'd> Run<'s, 'd> {
     /// # Errors
     /// Returns an error if the input cannot be converted.
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        let (reply, unfit) = self.run(world, None)?;
-        match unfit {
-            Some(unfit) => Err(unfit),
-            None => Ok(reply),
-        }
+        self.run(world, None)
     }
 
-    fn run(self, world: &World<'_>, finish: Option<&mut Finish<'_>>) -> Result<(Reply, Option<EvalError>), EvalError> {
+    fn run(self, world: &World<'_>, finish: Option<&mut Finish<'_>>) -> Result<Reply, EvalError> {
         let Run { session, program, inputs, limits, name } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
@@ -214,16 +207,6 @@ impl<'s, 'd> Run<'s, 'd> {
         let Reply { prints, defined, spent, .. } = &reply;
         session.report =
             Report { prints: prints.clone(), defined: defined.clone(), calls: visit.into_calls(), spent: *spent };
-        Ok((reply, unfit))
-    }
-}
-
-fn outcome(reply: Reply) -> Outcome<()> {
-    let failure = || Box::new(reply.failure.clone().unwrap_or_default());
-    match reply.status {
-        Status::Ok => Outcome::Done(()),
-        Status::Error => Outcome::Failed(failure()),
-        Status::Limit => Outcome::Limited(failure()),
-        Status::Cancelled => Outcome::Cancelled,
+        unfit.map_or(Ok(reply), Err)
     }
 }

@@ -6,8 +6,9 @@ use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
 use crate::error::render::halt_message;
 use crate::error::{Fault, Raised, Signal};
-use crate::form::Form;
+use crate::form::{Form, FormKind};
 use crate::machine::Machine;
+use crate::reply::Failure;
 use crate::session::Session;
 use crate::snapshot::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR};
 use serde::Serialize;
@@ -108,7 +109,7 @@ pub enum SessionError {
     /// The value cannot be converted.
     Convert(ConvertError),
     /// A limit was exceeded, or a lazy part of the value raised an error.
-    Failed(Box<crate::reply::Failure>),
+    Failed(Box<Failure>),
 }
 
 impl fmt::Display for SessionError {
@@ -135,7 +136,7 @@ impl std::error::Error for SessionError {
 pub(super) fn check_name(name: &str) -> Result<(), NameError> {
     let is_plain = matches!(
         &crate::reader::read(name).as_deref(),
-        Ok([crate::form::Form { kind: crate::form::FormKind::Symbol(read), .. }])
+        Ok([Form { kind: FormKind::Symbol(read), .. }])
             if read == name && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name)
     );
     if is_plain { Ok(()) } else { Err(NameError(name.chars().take(80).collect())) }

@@ -1,4 +1,4 @@
-//! Worlds: what an evaluation can reach.
+//! Worlds: the tools, clocks and observers of evaluations.
 
 use super::cancel::CancelHandle;
 use super::tools::{Call, Progress, Tools};
@@ -7,14 +7,14 @@ use crate::host::{
     ToolReply,
 };
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A closure that is told about something.
 type Observer<'w, T> = dyn Fn(&T) + Send + Sync + 'w;
 
-/// What the programs of an evaluation can reach: tools, a clock, random numbers, an output, and a handle that cancels
+/// Everything that the programs of an evaluation can reach: tools, a clock, random numbers, an output, and a handle that cancels
 /// them. A world is borrowed by an evaluation and may borrow itself, so that it can be created for each request.
 ///
 /// The default world has no tools, the clock and the random numbers of the operating system, and no output but that in
@@ -190,21 +190,15 @@ impl Host for Visit<'_, '_> {
         let own = self.handle_of(&call.id);
         let began = self.world.time();
         let now = || self.world.time();
-        let result = catch_unwind(AssertUnwindSafe(|| {
+        let reply = catch_unwind(AssertUnwindSafe(|| {
             let report = self.world.progress.as_deref();
             let made = Call { call: &call, world: &self.world.cancel, own: &own, report, begun: began, now: &now };
             (entry.run)(&call.arguments, &made)
         }));
-        match result {
-            Ok(reply) => {
-                self.record(call, began, reply.outcome(), reply.bytes());
-                reply
-            }
-            Err(payload) => {
-                self.record(call, began, crate::host::ToolErrorKind::Panicked.code(), 0);
-                resume_unwind(payload)
-            }
-        }
+        let reply =
+            reply.unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&call.server, &call.tool, &*payload)));
+        self.record(call, began, reply.outcome(), reply.bytes());
+        reply
     }
 
     fn give_up(&self, call: &CallId) {

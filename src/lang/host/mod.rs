@@ -12,9 +12,7 @@
 mod access;
 mod clock;
 
-pub use access::HostAccess;
-pub(crate) use access::NoHost;
-pub use access::panic_text;
+pub use access::{HostAccess, NoHost, panic_text};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
 
 use crate::index::{Hits, Index};
@@ -118,6 +116,12 @@ impl ToolError {
     /// Creates a failure of the tool itself, with that reason.
     pub fn failed(message: impl Into<String>) -> ToolError {
         ToolError::new(ToolErrorKind::Failed, message)
+    }
+
+    /// Creates a failure of a tool of that name whose code panicked.
+    pub(crate) fn panicked(server: &str, tool: &str, payload: &(dyn std::any::Any + Send)) -> ToolError {
+        let name = crate::foreign_text::qualified(server, tool);
+        ToolError::new(ToolErrorKind::Panicked, format!("`{name}` panicked: {}", panic_text(payload)))
     }
 
     /// Creates a failure of a server that could not be started or has exited, with that reason.
