@@ -1,4 +1,4 @@
-//! The same twelve embedding tasks, written with several scripting engines.
+//! Twelve embedding tasks, implemented with several scripting engines.
 //!
 //! Each engine has a file with twelve functions, one per task, named as in [`TASKS`]. All code that a task needs is
 //! inside its function, so that its lines can be counted. The tools and the data of the tasks are here, because a back
@@ -17,14 +17,14 @@ pub mod rhai;
 pub mod starlark;
 pub mod wasmtime;
 
-/// How far an engine can do a task.
+/// The degree to which an engine supports a task.
 #[derive(Clone, Copy, Debug)]
 pub enum Done {
-    /// Completely.
+    /// It does the whole task.
     Yes,
-    /// With this restriction.
+    /// It does the task with this restriction.
     Partly(&'static str),
-    /// Not at all, for this reason.
+    /// It cannot do the task, for this reason.
     No(&'static str),
 }
 
