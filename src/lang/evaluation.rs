@@ -33,7 +33,11 @@ pub fn evaluate(machine: &mut Machine, program: &Program, source: &Arc<Source>, 
     if let (Status::Ok, Some(shown)) = (reply.status, shown) {
         reply.value = Some(shown.printed.text);
         reply.truncated = shown.printed.truncated;
-        reply.json = shown.json;
+        match shown.json {
+            Some(Ok(json)) => reply.json = Some(json),
+            Some(Err(reason)) => reply.json_error = Some(reason),
+            None => {}
+        }
     }
     reply
 }
@@ -197,13 +201,14 @@ fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
 /// The value of a program, as shown in its reply.
 struct Shown {
     printed: Printed,
-    json: Option<serde_json::Value>,
+    /// The value as JSON, or the reason why there is none; `None` for a value that was cut.
+    json: Option<Result<serde_json::Value, String>>,
 }
 
 fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
     let budget = machine.core.meter.limits.output as usize;
     let printed = print_within(value, budget, true, machine)?;
-    let json = if printed.truncated.is_none() { json::to_serde(machine, value, budget)? } else { None };
+    let json = if printed.truncated.is_none() { Some(json::to_serde(machine, value, budget)?) } else { None };
     Ok(Shown { printed, json })
 }
 

@@ -119,6 +119,7 @@ pub mod internal {
     pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};
     pub use crate::host::{NoHost, panic_text};
+    pub use crate::json::first_rounded;
     pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
     pub use crate::value::map::{canonical, kebab};

@@ -17,9 +17,12 @@ pub struct Reply {
     /// The value of the last form, printed within the output limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The value as JSON, if it can be represented in JSON within the output limit.
+    /// The value as JSON, if JSON can carry it exactly within the output limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub json: Option<serde_json::Value>,
+    /// The reason why a value that was printed in full has no `json`, with the place in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json_error: Option<String>,
     /// The text that the program printed, within the output limit.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prints: String,

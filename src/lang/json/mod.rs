@@ -1,9 +1,11 @@
 //! JSON input and output, converting values directly, without recursion and with metering.
 
+mod exact;
 mod parse;
 mod unclosed;
 mod write;
 
+pub use exact::first_rounded;
 pub use parse::parse;
 pub use unclosed::Unclosed;
 pub use write::{to_serde, write};

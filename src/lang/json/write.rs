@@ -1,11 +1,14 @@
 //! Serializes values as JSON text.
 
-use crate::error::{Error, Outcome, Raised};
+use super::first_rounded;
+use crate::error::{Error, Fault, Outcome, Raised};
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::decimal::{self, square_effort};
 use crate::value::map::Map;
 use crate::value::walk::{Cursor, Pace};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -19,7 +22,8 @@ enum Open {
 /// With `indent`, one entry per line.
 ///
 /// # Errors
-/// Returns `JsonError` for values that JSON cannot represent, or an exceeded limit.
+/// Returns `JsonError` for values that JSON cannot represent and for maps of which two keys are written the same, or an
+/// exceeded limit.
 pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<String> {
     let mut out = String::new();
     let mut open = Vec::new();
@@ -63,27 +67,37 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
 /// The maximum length of a 64-bit integer as text.
 const LONGEST: usize = "-9223372036854775808".len();
 
-/// Converts a value to a `serde_json::Value`, for the record of an evaluation; `None` if JSON cannot represent it, or
-/// if its text exceeds `budget`.
+/// Converts a value to a `serde_json::Value`, for the record of an evaluation, or returns the reason why JSON cannot
+/// carry it exactly within `budget` bytes of text.
 ///
 /// # Errors
 /// Returns a halt if a limit is exceeded.
-pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Outcome<Option<serde_json::Value>> {
+pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Outcome<Result<serde_json::Value, String>> {
     // Values that certainly fit are converted without text.
     if budget >= LONGEST {
         match value {
-            Value::Nil => return Ok(Some(serde_json::Value::Null)),
-            Value::Bool(value) => return Ok(Some((*value).into())),
-            Value::Int(value) => return Ok(Some((*value).into())),
+            Value::Nil => return Ok(Ok(serde_json::Value::Null)),
+            Value::Bool(value) => return Ok(Ok((*value).into())),
+            Value::Int(value) => return Ok(Ok((*value).into())),
             _ => {}
         }
     }
     let text = match write(machine, value, false) {
         Ok(text) => text,
-        Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
-        Err(_) => return Ok(None),
+        Err(signal) => {
+            return match signal.raised() {
+                Raised::Halt(_) => Err(signal),
+                Raised::Error(error) | Raised::Fault(Fault { error, .. }) => Ok(Err(error.message.clone())),
+            };
+        }
     };
-    Ok(if text.len() > budget { None } else { serde_json::from_str(&text).ok() })
+    if text.len() > budget {
+        return Ok(Err(format!("the JSON text takes {} bytes; the limit `output` allows {budget}", text.len())));
+    }
+    Ok(match first_rounded(&text) {
+        Some(rounded) => Err(rounded.to_string()),
+        None => serde_json::from_str(&text).map_err(|error| error.to_string()),
+    })
 }
 
 fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<Open>) -> Outcome<()> {
@@ -128,6 +142,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             Ok(())
         }
         Value::Map(map) => {
+            distinct_keys(machine, map)?;
             out.push('{');
             open.push(Open::Object { map: map.clone(), position: 0, first: true, depth });
             Ok(())
@@ -170,21 +185,42 @@ fn new_line(out: &mut String, depth: usize) {
     }
 }
 
+/// Refuses a map of which two keys are written the same, such as `:a` and `"a"`: readers keep only one of them.
+fn distinct_keys(machine: &mut Machine, map: &Map) -> Outcome<()> {
+    let is_keyword = |(key, _): (&Value, &Value)| matches!(key, Value::Keyword(_));
+    let is_string = |(key, _): (&Value, &Value)| matches!(key, Value::Str(_));
+    if map.is_record() || map.iter().all(is_keyword) || map.iter().all(is_string) {
+        return Ok(());
+    }
+    let mut seen = HashSet::with_capacity(map.len());
+    for (key, _) in map.iter() {
+        let text = key_text(key);
+        machine.charge(1 + text.len() as u64 / 64)?;
+        if let Some(text) = seen.replace(text) {
+            let message = format!("JSON cannot represent a map of which two keys are written \"{text}\"");
+            return Err(Error::new("JsonError", message).into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the text of a key in JSON.
+fn key_text(key: &Value) -> Cow<'_, str> {
+    match key {
+        named if let Some(name) = named.as_name() => name.as_str().into(),
+        Value::Str(text) => text.as_str().into(),
+        Value::Nil => "null".into(),
+        other => format!("{other:?}").into(),
+    }
+}
+
 fn write_key(machine: &mut Machine, out: &mut String, key: &Value) -> Outcome<()> {
     const SHORT: usize = 64;
-    let text = match key {
-        named if let Some(name) = named.as_name() => name.as_str(),
-        Value::Str(text) => text.as_str(),
-        Value::Nil => "null",
-        other => {
-            write_string(out, &format!("{other:?}"));
-            return Ok(());
-        }
-    };
+    let text = key_text(key);
     if text.len() >= SHORT {
-        make_room(machine, out, text)?;
+        make_room(machine, out, &text)?;
     }
-    write_string(out, text);
+    write_string(out, &text);
     Ok(())
 }
 

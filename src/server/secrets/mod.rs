@@ -224,7 +224,7 @@ impl Secrets {
 
     /// Redacts the record of an evaluation, before it is rendered or cut.
     pub fn redact_record(&self, reply: &mut Reply) {
-        let texts = [&mut reply.value, &mut reply.truncated];
+        let texts = [&mut reply.value, &mut reply.truncated, &mut reply.json_error];
         for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(&mut reply.defined) {
             self.redact_in(text);
         }

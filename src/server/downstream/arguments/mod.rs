@@ -9,8 +9,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
-use crate::lang::internal::closest;
-use crate::lang::internal::foreign_text;
+use crate::lang::internal::{closest, first_rounded, foreign_text};
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::fields::kind;
 use crate::server::identity::LOCAL;
@@ -176,6 +175,12 @@ impl CheckedTool {
                 ),
                 None,
             ));
+        }
+        if let Some(rounded) = first_rounded(arguments) {
+            let suggestion = "pass it as a string, or round it yourself, for example with `double`";
+            return Err(
+                self.error(format!("the arguments of `{}`: {rounded}", self.name()), Some(suggestion.to_owned()))
+            );
         }
         match serde_json::from_str(arguments) {
             Ok(Value::Object(arguments)) => Ok(arguments),

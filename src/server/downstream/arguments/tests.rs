@@ -199,3 +199,15 @@ fn schemas_that_make_no_sense_do_not_stand_in_the_way() {
         assert!(check(&tool(schema.clone()), r#"{"a": "b"}"#).is_ok(), "{schema}");
     }
 }
+
+#[test]
+fn numbers_that_would_be_rounded_are_not_sent() {
+    let (message, suggestion) = problem(&search(), r#"{"query": "x", "score": 12345678901234567890123}"#);
+    assert_eq!(
+        message,
+        "the arguments of `mail/search`: at score: readers of JSON would round the number 12345678901234567890123"
+    );
+    assert_eq!(suggestion.as_deref(), Some("pass it as a string, or round it yourself, for example with `double`"));
+    let (sent, _) = check(&search(), r#"{"query": "x", "score": 0.1}"#).expect("a double holds it");
+    assert_eq!(sent["score"], json!(0.1));
+}

@@ -1,0 +1,201 @@
+//! Finds numbers in JSON text that a reader which keeps doubles would round (RFC 8259, section 6).
+
+use std::fmt;
+
+/// Most significant digits of a number that always survive the conversion to a double and back.
+const SAFE_DIGITS: usize = 15;
+
+/// A number that readers of JSON would round, with its place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// The keys and indices that lead to the number, such as `items[2].total`; empty for the value itself.
+    pub place: String,
+    /// The number as written.
+    pub number: String,
+}
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 60;
+        if !self.place.is_empty() {
+            write!(f, "at {}: ", self.place)?;
+        }
+        let shown = &self.number[..self.number.len().min(SHOWN)];
+        let cut = if self.number.len() > SHOWN { "…" } else { "" };
+        write!(f, "readers of JSON would round the number {shown}{cut}")
+    }
+}
+
+/// Returns the first number in valid JSON text that is neither an integer of 64 bits nor written like the nearest
+/// double.
+pub fn first_rounded(text: &str) -> Option<Rounded> {
+    let mut tokens = Tokens { text, at: 0 };
+    while let Some(token) = tokens.next() {
+        if let Token::Number(number) = token
+            && !survives(number)
+        {
+            return Some(Rounded { place: place(text, tokens.at), number: number.to_owned() });
+        }
+    }
+    None
+}
+
+/// True if a reader that keeps 64-bit integers and doubles keeps the number.
+fn survives(number: &str) -> bool {
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    if digits <= SAFE_DIGITS && !number.contains(['e', 'E']) {
+        return true;
+    }
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return true;
+    }
+    match number.parse::<f64>() {
+        Ok(double) if double.is_finite() => significant(number) == significant(&format!("{double:e}")),
+        _ => false,
+    }
+}
+
+/// Returns the significant digits of a number and the power of ten of the first one.
+fn significant(number: &str) -> (String, i64) {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0').to_owned();
+    let power = match digits.is_empty() {
+        true => 0,
+        false => exponent.parse::<i64>().unwrap_or(i64::MAX / 2) + whole.len() as i64 - leading_zeros as i64,
+    };
+    (digits, power)
+}
+
+enum Token<'t> {
+    Text(&'t str),
+    Number(&'t str),
+    Mark(u8),
+}
+
+/// The strings (without quotes), numbers and structural characters of valid JSON text.
+struct Tokens<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Iterator for Tokens<'t> {
+    type Item = Token<'t>;
+
+    fn next(&mut self) -> Option<Token<'t>> {
+        let bytes = self.text.as_bytes();
+        loop {
+            let start = self.at;
+            let first = *bytes.get(start)?;
+            self.at += 1;
+            match first {
+                b'"' => {
+                    loop {
+                        self.at += memchr::memchr2(b'"', b'\\', bytes.get(self.at..)?)?;
+                        if bytes[self.at] == b'"' {
+                            break;
+                        }
+                        self.at += 2;
+                    }
+                    self.at += 1;
+                    return Some(Token::Text(&self.text[start + 1..self.at - 1]));
+                }
+                b'-' | b'0'..=b'9' => {
+                    let rest = &bytes[start..];
+                    let length = rest
+                        .iter()
+                        .position(|byte| !matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'))
+                        .unwrap_or(rest.len());
+                    self.at = start + length;
+                    return Some(Token::Number(&self.text[start..self.at]));
+                }
+                b'[' | b']' | b'{' | b'}' | b',' | b':' => return Some(Token::Mark(first)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns the place of the token that ends at `end`.
+fn place(text: &str, end: usize) -> String {
+    enum Step<'t> {
+        Index(usize),
+        Key(&'t str),
+    }
+    let mut path: Vec<Step<'_>> = Vec::new();
+    let mut tokens = Tokens { text, at: 0 };
+    let mut latest = "";
+    while let Some(token) = tokens.next() {
+        if tokens.at >= end {
+            break;
+        }
+        match token {
+            Token::Text(text) => latest = text,
+            Token::Number(_) => {}
+            Token::Mark(b'[') => path.push(Step::Index(0)),
+            Token::Mark(b'{') => path.push(Step::Key("")),
+            Token::Mark(b']' | b'}') => drop(path.pop()),
+            Token::Mark(b':') => {
+                if let Some(step) = path.last_mut() {
+                    *step = Step::Key(latest);
+                }
+            }
+            Token::Mark(_) => {
+                if let Some(Step::Index(index)) = path.last_mut() {
+                    *index += 1;
+                }
+            }
+        }
+    }
+    let mut out = String::new();
+    for step in &path {
+        match step {
+            Step::Index(index) => out.push_str(&format!("[{index}]")),
+            Step::Key(key) if out.is_empty() => out.push_str(key),
+            Step::Key(key) => out.extend([".", key]),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_doubles_hold_survive() {
+        for number in [
+            "0",
+            "-0.0",
+            "1.5",
+            "0.1",
+            "1e22",
+            "100000000000000000000",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "5e-324",
+            "1.7976931348623157e308",
+            "0.30000000000000004",
+            "1E400000000000000000000000",
+        ] {
+            assert_eq!(survives(number), !number.starts_with("1E4"), "{number}");
+        }
+        for number in ["123456789012345678901234567890", "0.1234567890123456789012", "1e309", "18446744073709551617"] {
+            assert!(!survives(number), "{number}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_rounded_number_is_reported() {
+        let text = r#"{"a":[1,{"b \" [":[2,[3,4],"]}",12345678901234567890123]}],"c":1}"#;
+        let rounded = first_rounded(text).expect("it is rounded");
+        assert_eq!(rounded.place, r#"a[1].b \" [[3]"#);
+        assert_eq!(rounded.number, "12345678901234567890123");
+        let rounded = first_rounded("12345678901234567890123").expect("it is rounded");
+        assert_eq!(rounded.to_string(), "readers of JSON would round the number 12345678901234567890123");
+        assert_eq!(first_rounded(r#"["12345678901234567890123", 1.5, true, null]"#), None);
+    }
+}
