@@ -109,7 +109,7 @@ pub struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// The complete rendering with source line and caret, for people and models.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rendered: String,
 }
 
@@ -138,6 +138,20 @@ impl Failure {
 }
 
 impl Reply {
+    /// Serializes the reply as JSON without the rendering of the failure, for readers who get that apart or not at all.
+    ///
+    /// # Errors
+    /// Returns the error of serde_json.
+    #[doc(hidden)]
+    pub fn record(&mut self) -> serde_json::Result<String> {
+        let rendered = self.failure.as_mut().map(|failure| std::mem::take(&mut failure.rendered));
+        let record = serde_json::to_string(self);
+        if let (Some(failure), Some(rendered)) = (&mut self.failure, rendered) {
+            failure.rendered = rendered;
+        }
+        record
+    }
+
     /// Renders the reply for an agent, within `limit` bytes: the value or the error, the printed text, and one line on
     /// definitions and tool calls. Lines of the program's output that imitate ours are marked with a `\`
     /// ([`reply_lines`]).

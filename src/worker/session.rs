@@ -241,8 +241,8 @@ impl Environment for WorkerSession {
         let servers = host.servers();
         let instruction = Instruction::Evaluate { program, data, limits: limits.clone(), name, servers };
         match self.instruction(&instruction, &host, &limits) {
-            Ok(Done::Evaluated { record, rendered }) => {
-                wire::reply(&record, rendered).unwrap_or_else(|| self.lost_reply(&nonsense(), Costs::default()))
+            Ok(Done::Evaluated(reply)) => {
+                serde_json::from_str(&reply).unwrap_or_else(|_| self.lost_reply(&nonsense(), Costs::default()))
             }
             Ok(_) => self.lost_reply(&nonsense(), Costs::default()),
             Err((lost, costs)) => self.lost_reply(&lost, costs),

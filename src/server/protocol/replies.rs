@@ -98,7 +98,7 @@ impl Replies {
         secrets.redact_record(&mut reply);
         let failed = reply.failure.is_some();
         let record = (failed || self.form == ReplyForm::Structured)
-            .then(|| serde_json::to_string(&reply).ok())
+            .then(|| reply.record().ok())
             .flatten()
             .and_then(|record| serde_json::from_str(&secrets.redact_json(&record)).ok());
         if self.form == ReplyForm::Toon

@@ -60,11 +60,8 @@ pub(super) enum Report {
 /// The outcome of an instruction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Done {
-    /// The reply's record as JSON, and the rendered failure.
-    Evaluated {
-        record: String,
-        rendered: Option<String>,
-    },
+    /// The reply as JSON.
+    Evaluated(String),
     Described(String),
     /// For `Bind` and `Restore`; an error describes what is wrong with the text.
     Taken(Result<(), String>),
@@ -181,18 +178,8 @@ impl From<Found> for Answer {
 impl Done {
     /// Encodes a reply for the pipe.
     pub(super) fn evaluated(reply: &Reply) -> Done {
-        let rendered = reply.failure.as_ref().map(|failure| failure.rendered.clone());
-        Done::Evaluated { record: serde_json::to_string(reply).unwrap_or_default(), rendered }
+        Done::Evaluated(serde_json::to_string(reply).unwrap_or_default())
     }
-}
-
-/// Decodes a reply from its record; `None` if the record is invalid.
-pub(super) fn reply(record: &str, rendered: Option<String>) -> Option<Reply> {
-    let mut reply: Reply = serde_json::from_str(record).ok()?;
-    if let (Some(failure), Some(rendered)) = (&mut reply.failure, rendered) {
-        failure.rendered = rendered;
-    }
-    Some(reply)
 }
 
 /// Writes a message as one frame.

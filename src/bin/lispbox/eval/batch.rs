@@ -39,12 +39,12 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
         if text.is_empty() {
             continue;
         }
-        let reply = match read(text, &context.limits) {
+        let mut reply = match read(text, &context.limits) {
             Ok(request) => evaluate(&context, &sandbox, request),
             Err(message) => refused(message),
         };
         all_well &= reply.failure.is_none();
-        outln!("{}", for_stdout(&record(&reply)));
+        outln!("{}", for_stdout(&record(&mut reply)));
         if output::is_broken() {
             return Ok(ExitCode::SUCCESS);
         }

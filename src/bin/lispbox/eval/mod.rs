@@ -62,19 +62,19 @@ impl Eval {
         let request = Request { data, limits, ..Request::new(program) };
         let mut reply = host.redacted(sandbox.environment().eval(request, host.clone()));
         advise_on_limit(&mut reply, false);
-        Ok(if self.json { print_record(&reply) } else { show(&reply, &host, true) })
+        Ok(if self.json { print_record(reply) } else { show(&reply, &host, true) })
     }
 }
 
 /// Prints the record of an evaluation on one line.
-fn print_record(reply: &Reply) -> ExitCode {
-    line(&for_stdout(&record(reply)));
+fn print_record(mut reply: Reply) -> ExitCode {
+    line(&for_stdout(&record(&mut reply)));
     if reply.failure.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Serializes a record as JSON.
-fn record(reply: &Reply) -> String {
-    serde_json::to_string(reply).unwrap_or_else(|problem| {
+fn record(reply: &mut Reply) -> String {
+    reply.record().unwrap_or_else(|problem| {
         serde_json::json!({"status": "error", "error": "InternalError", "message": problem.to_string()}).to_string()
     })
 }
