@@ -65,6 +65,22 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// Returns the name of the status in a serialized reply.
+    ///
+    /// ```
+    /// assert_eq!(lispbox::lang::Status::Limit.as_str(), "limit");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Error => "error",
+            Status::Limit => "limit",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// The resources spent by an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {

@@ -9,6 +9,7 @@ mod function;
 mod program;
 mod run;
 mod session;
+mod spans;
 mod tools;
 mod world;
 

@@ -2,6 +2,7 @@
 
 use super::program::Program;
 use super::session::NameError;
+use super::spans::RunSpan;
 use super::world::{CallReport, Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::error::Signal;
@@ -202,9 +203,11 @@ impl<'s, 'd> Run<'s, 'd> {
             machine.core.lent_bytes = meter::live().saturating_sub(before);
             Ok(())
         };
-        let visit = Visit::new(world);
+        let span = RunSpan::open(name.as_deref());
+        let visit = Visit::new(world, span.clone());
         let reply = session.evaluate_with(&program, &limits, name.as_deref(), &visit, &mut bind, finish);
-        let Reply { prints, defined, spent, .. } = &reply;
+        let Reply { prints, defined, spent, status, .. } = &reply;
+        span.ended(*status, spent);
         session.report =
             Report { prints: prints.clone(), defined: defined.clone(), calls: visit.into_calls(), spent: *spent };
         unfit.map_or(Ok(reply), Err)

@@ -1,6 +1,7 @@
 //! Worlds: the tools, clocks and observers of evaluations.
 
 use super::cancel::CancelHandle;
+use super::spans::RunSpan;
 use super::tools::{Call, Progress, Tools};
 use crate::host::{
     CallId, Catalogue, Host, OsRandom, SeededRandom, Server, SystemClock, TestClock, Tool, ToolCall, ToolError,
@@ -46,6 +47,7 @@ pub struct World<'w> {
 /// One evaluation in a world. Several may share a world at the same time.
 pub(crate) struct Visit<'v, 'w> {
     world: &'v World<'w>,
+    span: RunSpan,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,
     /// The calls that have ended.
@@ -124,8 +126,8 @@ impl<'w> World<'w> {
 }
 
 impl<'v, 'w> Visit<'v, 'w> {
-    pub(crate) fn new(world: &'v World<'w>) -> Visit<'v, 'w> {
-        Visit { world, running: Mutex::default(), calls: Mutex::default() }
+    pub(super) fn new(world: &'v World<'w>, span: RunSpan) -> Visit<'v, 'w> {
+        Visit { world, span, running: Mutex::default(), calls: Mutex::default() }
     }
 
     /// Returns the records of the calls, in the order in which they ended.
@@ -188,6 +190,7 @@ impl Host for Visit<'_, '_> {
             )));
         };
         let own = self.handle_of(&call.id);
+        let span = self.span.call(&call);
         let began = self.world.time();
         let now = || self.world.time();
         let reply = catch_unwind(AssertUnwindSafe(|| {
@@ -197,6 +200,7 @@ impl Host for Visit<'_, '_> {
         }));
         let reply =
             reply.unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&call.server, &call.tool, &*payload)));
+        span.ended(reply.outcome(), reply.bytes());
         self.record(call, began, reply.outcome(), reply.bytes());
         reply
     }
