@@ -118,9 +118,9 @@ impl Session {
         work: impl FnOnce(&mut Machine) -> Result<R, crate::convert::ConvertError>,
     ) -> Result<R, SessionError> {
         let worked = self.with_moved(&Limits::default(), &NoHost, |machine| {
-            work(machine).map_err(|error| match &error.signal {
-                Some(signal) => meter::outside(|| SessionError::Failed(Box::new(diagnose(signal).1))),
-                None => SessionError::Convert(error),
+            work(machine).map_err(|error| match error.into_signal() {
+                Ok(signal) => meter::outside(|| SessionError::Failed(Box::new(diagnose(&signal).1))),
+                Err(error) => SessionError::Convert(error),
             })
         });
         worked.unwrap_or_else(|error| Err(SessionError::Failed(Box::new(diagnose(&error.into()).1))))

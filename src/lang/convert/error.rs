@@ -6,12 +6,16 @@ use std::fmt;
 
 /// The reason why a value does not fit a Rust type, or a Rust value has no counterpart, with the place in the value.
 #[derive(Debug)]
-pub struct ConvertError {
+pub struct ConvertError(Box<Cause>);
+
+/// Boxed, so that results of conversions are as small as values.
+#[derive(Debug)]
+struct Cause {
     message: String,
     /// The keys and indices that lead to the place, innermost first.
     path: Vec<Step>,
     /// The error or halt that stopped the conversion, if it was not the conversion's own.
-    pub(crate) signal: Option<Signal>,
+    signal: Option<Signal>,
 }
 
 #[derive(Debug)]
@@ -22,7 +26,7 @@ enum Step {
 
 impl ConvertError {
     pub(crate) fn new(message: impl Into<String>) -> ConvertError {
-        ConvertError { message: message.into(), path: Vec::new(), signal: None }
+        ConvertError(Box::new(Cause { message: message.into(), path: Vec::new(), signal: None }))
     }
 
     /// Reports that another kind of value was expected.
@@ -33,16 +37,21 @@ impl ConvertError {
     /// Reports that computing a part of the value raised an error, or exceeded a limit.
     pub(crate) fn raised(signal: Signal, value: &Value) -> ConvertError {
         let message = format!("{} cannot be computed", value.kind());
-        ConvertError { message, path: Vec::new(), signal: Some(signal) }
+        ConvertError(Box::new(Cause { message, path: Vec::new(), signal: Some(signal) }))
+    }
+
+    /// Returns the error or halt that stopped the conversion, or the error of the conversion itself.
+    pub(crate) fn into_signal(mut self) -> Result<Signal, ConvertError> {
+        self.0.signal.take().ok_or(self)
     }
 
     pub(crate) fn at_key(mut self, key: &str) -> ConvertError {
-        self.path.push(Step::Key(key.to_owned()));
+        self.0.path.push(Step::Key(key.to_owned()));
         self
     }
 
     pub(crate) fn at_index(mut self, index: usize) -> ConvertError {
-        self.path.push(Step::Index(index));
+        self.0.path.push(Step::Index(index));
         self
     }
 
@@ -61,7 +70,7 @@ impl ConvertError {
     /// ```
     pub fn place(&self) -> String {
         let mut out = String::new();
-        for step in self.path.iter().rev() {
+        for step in self.0.path.iter().rev() {
             match step {
                 Step::Key(key) if out.is_empty() => out.push_str(key),
                 Step::Key(key) => out.extend([".", key]),
@@ -78,7 +87,7 @@ impl fmt::Display for ConvertError {
         if !place.is_empty() {
             write!(f, "at {place}: ")?;
         }
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
@@ -98,6 +107,10 @@ impl serde::ser::Error for ConvertError {
 
 impl From<Signal> for ConvertError {
     fn from(signal: Signal) -> ConvertError {
-        ConvertError { message: "the evaluation ended".to_owned(), path: Vec::new(), signal: Some(signal) }
+        ConvertError(Box::new(Cause {
+            message: "the evaluation ended".to_owned(),
+            path: Vec::new(),
+            signal: Some(signal),
+        }))
     }
 }

@@ -64,9 +64,9 @@ fn argument<T: DeserializeOwned>(machine: &mut Machine, arguments: &mut [Value],
 
 #[cold]
 fn unfit(error: ConvertError, what: &str) -> Signal {
-    match error.signal {
-        Some(signal) => signal,
-        None => Error::of_argument(format!("{what}: {error}")).into(),
+    match error.into_signal() {
+        Ok(signal) => signal,
+        Err(error) => Error::of_argument(format!("{what}: {error}")).into(),
     }
 }
 

@@ -168,7 +168,11 @@ impl<'s, 'd> Run<'s, 'd> {
         let failure = || Box::new(failure.unwrap_or_default());
         match (status, result) {
             (Status::Ok, Some(result)) => result.map(Outcome::Done).map_err(EvalError::Result),
-            (Status::Limit, _) => Ok(Outcome::Limited(failure())),
+            (Status::Limit, _) => {
+                let mut failure = failure();
+                failure.suggest("`Run::limits` allows more".to_owned());
+                Ok(Outcome::Limited(failure))
+            }
             (Status::Cancelled, _) => Ok(Outcome::Cancelled),
             (Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
         }
