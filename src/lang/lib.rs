@@ -93,10 +93,10 @@ pub use embed::{
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use environment::{Environment, Sandbox};
-pub use error::{Error, Fault, Halt, Signal, TraceEntry};
+pub use error::{Error, ErrorCode, Fault, Halt, Signal, TraceEntry};
 pub use host::{
-    CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, OsRandom, SeededRandom, Server, SystemClock, TestClock,
-    Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
+    Audience, CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, OsRandom, SeededRandom, Server, SystemClock,
+    TestClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
 };
 pub use index::{Hits, Index, Indexed};
 pub use json::Unclosed;

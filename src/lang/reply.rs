@@ -1,5 +1,6 @@
 //! The record of an evaluation: the common source of agent replies, terminal output, log lines and `--json`.
 
+use super::error::ErrorCode;
 use super::host::CallRecord;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -142,6 +143,17 @@ impl Failure {
     pub(crate) fn of(code: &str, message: &str) -> Failure {
         let rendered = format!("{code}: {message}");
         Failure { error: code.to_owned(), message: message.to_owned(), rendered, ..Failure::default() }
+    }
+
+    /// Returns the code.
+    ///
+    /// ```
+    /// use lispbox::lang::{ErrorCode, Failure};
+    /// let failure: Failure = serde_json::from_str(r#"{"error":"ToolDenied","message":"no"}"#).unwrap();
+    /// assert_eq!(failure.code(), ErrorCode::ToolDenied);
+    /// ```
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::from(self.error.as_str())
     }
 
     /// Sets the suggestion, and appends it to the rendering, unless a suggestion exists.

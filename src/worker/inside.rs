@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    CallId, Catalogue, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply,
+    Audience, CallId, Catalogue, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError,
+    ToolReply,
 };
 
 use super::lock;
@@ -188,6 +189,10 @@ fn taken(tools: Vec<Described>) -> Vec<Arc<Tool>> {
 }
 
 impl Host for PipeHost {
+    fn audience(&self) -> Audience {
+        Audience::User
+    }
+
     fn servers(&self) -> Vec<Server> {
         self.servers.clone()
     }

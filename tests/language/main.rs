@@ -10,6 +10,7 @@ mod clojure_corpus;
 mod collections;
 mod damaged_snapshots;
 mod discovery;
+mod error_codes;
 mod evaluation;
 mod examples;
 mod host_functions;

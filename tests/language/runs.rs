@@ -4,8 +4,8 @@ use crate::common;
 
 use common::engine;
 use lispbox::lang::{
-    Call, CancelHandle, ConvertError, EvalError, Limits, NoArguments, Outcome, Program, RestoreError, SeededRandom,
-    Session, SessionError, TestClock, ToolError, Tools, Value, World,
+    Call, CancelHandle, ConvertError, ErrorCode, EvalError, Limits, NoArguments, Outcome, Program, Reply, RestoreError,
+    SeededRandom, Session, SessionError, TestClock, ToolError, Tools, Value, World,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,102 @@ fn what_json_cannot_carry_is_an_error_that_says_where() {
     );
     assert_eq!(unfit::<Mail>("{:id 1 :sent-by nil}"), "at sentBy: expected a string, got nil");
     assert!(unfit::<Mail>("{:id 1}").starts_with("missing field `sentBy`"));
+}
+
+#[test]
+fn the_json_of_a_reply_is_exact_or_says_why_it_is_missing() {
+    let reply = |program: &str| {
+        let reply = session().run(program).reply(&World::default()).expect("nothing is converted");
+        (reply.json.map(|json| json.to_string()), reply.json_error)
+    };
+    assert_eq!(
+        reply("{:a [1 2.5M 18446744073709551615N]}"),
+        (Some(r#"{"a":[1,2.5,18446744073709551615]}"#.into()), None)
+    );
+    for (program, reason) in [
+        (
+            "{:rows [{:n 1} {:n 123456789012345678901234567890N}]}",
+            "at rows[1].n: readers of JSON would round the number 123456789012345678901234567890",
+        ),
+        ("1.234567890123456789012M", "readers of JSON would round the number 1.234567890123456789012"),
+        ("{:a 1 \"a\" 2}", "JSON cannot represent a map of which two keys are written \"a\""),
+        ("[##NaN]", "JSON cannot represent ##NaN (a double)"),
+    ] {
+        assert_eq!(reply(program), (None, Some(reason.to_owned())), "{program}");
+    }
+    assert_eq!(reply("(range 100000)"), (None, None), "a value that is cut says so itself");
+}
+
+#[test]
+fn a_failure_keeps_its_rendering_when_it_is_serialized() {
+    let reply = session().run("(def a 1)\n(/ a 0)").reply(&World::default()).expect("nothing is converted");
+    let text = serde_json::to_string(&reply).expect("it is data");
+    let back: Reply = serde_json::from_str(&text).expect("it is read");
+    let failure = reply.failure.expect("it fails");
+    assert!(failure.rendered.contains("(/ a 0)"), "{}", failure.rendered);
+    assert_eq!(failure.code(), ErrorCode::ArithmeticError);
+    assert_eq!(back.failure, Some(failure));
+}
+
+#[test]
+fn advice_is_for_the_embedder() {
+    let outcome = session().run("(mail/search)").eval::<Value>(&World::default()).expect("nothing is converted");
+    let failure = outcome.into_result().expect_err("there is no tool");
+    assert_eq!(
+        failure.message,
+        "`mail/search` is not defined: there is no server `mail`, since no tools are registered"
+    );
+    assert_eq!(failure.suggestion.as_deref(), Some("`Tools::tool(\"mail/search\", …)` registers one"));
+    let limits = Limits { fuel: 100, ..Limits::default() };
+    let outcome = session().run("(loop [] (recur))").limits(limits).eval::<Value>(&World::default());
+    let failure = outcome.expect("nothing is converted").into_result().expect_err("it is endless");
+    assert_eq!(failure.code(), ErrorCode::LimitExceeded);
+    assert_eq!(failure.suggestion.as_deref(), Some("`Run::limits` allows more"));
+}
+
+/// Collects what a subscriber writes.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no writer panics").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn runs_and_calls_are_spans() {
+    use tracing_subscriber::fmt::format::FmtSpan;
+    let log = Log::default();
+    let written = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || written.clone())
+        .with_ansi(false)
+        .without_time()
+        .with_span_events(FmtSpan::CLOSE)
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let mut tools = Tools::new();
+        tools.tool("mail/count", |_: NoArguments, _: &Call| {
+            tracing::info!("counting");
+            Ok(3)
+        });
+        let world = World::new(tools);
+        let outcome = session().run("(mail/count)").name("nightly").eval::<i64>(&world).expect("it fits");
+        assert_eq!(outcome.done(), Some(3));
+    });
+    let text = String::from_utf8(log.0.lock().expect("no writer panics").clone()).expect("it is text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].contains("run{program=\"nightly\"}:call{server=\"mail\" tool=\"count\""), "{text}");
+    assert!(lines[0].ends_with("counting"), "{text}");
+    assert!(lines[1].contains("outcome=\"ok\" result_bytes=1}: lispbox::call: close"), "{text}");
+    assert!(lines[2].contains("run{program=\"nightly\" status=\"ok\" fuel="), "{text}");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lispbox::lang::internal::foreign_text::printable;
-use lispbox::lang::{CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply};
+use lispbox::lang::{
+    Audience, CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply,
+};
 use lispbox::server::{CancellationToken, Secrets};
 
 use crate::output::{self, errln, outln};
@@ -97,6 +99,10 @@ impl Terminal {
 }
 
 impl Host for Terminal {
+    fn audience(&self) -> Audience {
+        Audience::User
+    }
+
     fn servers(&self) -> Vec<Server> {
         self.tools.as_ref().map(|tools| tools.servers()).unwrap_or_default()
     }

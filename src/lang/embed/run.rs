@@ -159,8 +159,10 @@ impl<'s, 'd> Run<'s, 'd> {
         let mut finish = |machine: &mut Machine, value: &Value| {
             match convert::take_out(machine, value) {
                 Ok(value) => result = Some(Ok(value)),
-                Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
-                Err(error) => result = Some(meter::outside(|| Err(error))),
+                Err(error) => match error.into_signal() {
+                    Ok(signal) => return Err(signal),
+                    Err(error) => result = Some(meter::outside(|| Err(error))),
+                },
             }
             Ok(())
         };
@@ -197,8 +199,11 @@ impl<'s, 'd> Run<'s, 'd> {
             for (name, input) in &inputs {
                 match input(machine) {
                     Ok(value) => machine.core.lend(name, value),
-                    Err(ConvertError { signal: Some(signal), .. }) => return Err(signal),
                     Err(error) => {
+                        let error = match error.into_signal() {
+                            Ok(signal) => return Err(signal),
+                            Err(error) => error,
+                        };
                         unfit = Some(meter::outside(|| EvalError::Input(name.clone(), error)));
                         return Err(crate::error::Error::new("InputError", "the input cannot be converted").into());
                     }

@@ -4,8 +4,11 @@
 //! and the calls that led there; the evaluator creates it. A [`Halt`] is an exceeded limit or a cancellation: it is not
 //! an error, and no program can catch it.
 
+mod code;
 pub mod render;
 pub mod suggest;
+
+pub use code::ErrorCode;
 
 use crate::heap::CellKind;
 use crate::native::Builtin;

@@ -5,7 +5,7 @@ use super::vars::session_name;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Outcome, Raised};
 use crate::form::{Form, FormKind};
-use crate::host::Server;
+use crate::host::{Audience, Server};
 use crate::registry::Function;
 use crate::resolve::{Meaning, Names};
 use crate::span::Span;
@@ -180,7 +180,7 @@ impl Machine {
             && registry.namespace(server).is_none()
             && self.unaliased(name).is_none()
         {
-            return no_such_server(name, server, &servers);
+            return no_such_server(name, server, &servers, self.core.host.audience());
         }
         unknown_but_near(name, error, nearest)
     }
@@ -229,11 +229,17 @@ fn server_part(name: &str) -> Option<&str> {
 }
 
 /// The error for a qualified tool name whose server is not configured.
-fn no_such_server(name: &str, server: &str, servers: &[Server]) -> Error {
-    let configure = "servers are set in a configuration: `lispbox config import` imports those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`";
+fn no_such_server(name: &str, server: &str, servers: &[Server], audience: Audience) -> Error {
     if servers.is_empty() {
-        let message = format!("`{name}` is not defined: there is no server `{server}`, since none is configured");
-        return Error::new("UnboundVariable", message).about(name).suggest(configure);
+        let (none, remedy) = match audience {
+            Audience::Embedder => ("no tools are registered", format!("`Tools::tool(\"{name}\", …)` registers one")),
+            Audience::User => (
+                "none is configured",
+                "servers are set in a configuration: `lispbox config import` imports those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`".to_owned(),
+            ),
+        };
+        let message = format!("`{name}` is not defined: there is no server `{server}`, since {none}");
+        return Error::new("UnboundVariable", message).about(name).suggest(remedy);
     }
     let known: Vec<String> = servers.iter().take(KNOWN_SERVERS).map(|known| format!("`{}`", known.name)).collect();
     let more = if servers.len() > KNOWN_SERVERS { ", …" } else { "" };

@@ -1,7 +1,7 @@
 //! The evaluation's access to its host. Work of the host is charged to no account, and a host is only borrowed for the
 //! time of an evaluation.
 
-use super::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use super::{Audience, CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
 use crate::meter::{Outside, outside};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -64,6 +64,10 @@ impl HostAccess {
     fn host(&self) -> &dyn Host {
         // SAFETY: `lend` does not return while this access exists.
         unsafe { self.0.host.as_ref() }
+    }
+
+    pub(crate) fn audience(&self) -> Audience {
+        outside(|| self.host().audience())
     }
 
     pub(crate) fn servers(&self) -> Outside<Vec<Server>> {

@@ -270,8 +270,24 @@ impl Found {
 /// The reason why a session can neither be forked nor be closed.
 pub const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
 
+/// The reader of messages that say how to change what a program may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Audience {
+    /// An embedder, who registers tools and sets limits in Rust.
+    #[default]
+    Embedder,
+    /// A model, or a person at a terminal; tools come from a configuration.
+    User,
+}
+
 /// The environment that serves a program's requests to the outside; see the module documentation.
 pub trait Host: Send + Sync {
+    /// Returns the reader of messages.
+    fn audience(&self) -> Audience {
+        Audience::Embedder
+    }
+
     /// Returns the downstream servers of this host, without starting any.
     fn servers(&self) -> Vec<Server> {
         Vec::new()

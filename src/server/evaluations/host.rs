@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::NO_HANDLES;
-use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::lang::{Audience, CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
@@ -185,6 +185,10 @@ impl Interrupted {
 }
 
 impl Host for EvaluationHost {
+    fn audience(&self) -> Audience {
+        Audience::User
+    }
+
     fn servers(&self) -> Vec<Server> {
         self.downstreams.servers()
     }
