@@ -49,6 +49,7 @@ impl EngineBuilder {
 
     /// Disables the inlining of common builtins: the evaluator walks the tree node by node. Only the speed differs. For
     /// tests that compare the two modes.
+    #[doc(hidden)]
     pub fn plain_walk(mut self) -> Self {
         self.is_plain = true;
         self
@@ -86,6 +87,7 @@ impl EngineBuilder {
     }
 
     /// Uses this pool of stacks for evaluations.
+    #[doc(hidden)]
     pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
         self.stacks = Some(stacks);
         self
@@ -94,6 +96,7 @@ impl EngineBuilder {
     /// Enforces a bound on the growth of the process: an evaluation ends, with the memory limit, when the resident set
     /// grows by more than one and a half times the limit plus 16 MiB, even if less memory is live. Without this call,
     /// the resident set is not monitored.
+    #[doc(hidden)]
     pub fn residence(mut self, residence: impl Residence + 'static) -> Self {
         self.residence = Some(Box::new(residence));
         self
@@ -139,6 +142,7 @@ impl Engine {
     }
 
     /// Returns the builtins of the language.
+    #[doc(hidden)]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }

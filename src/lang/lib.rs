@@ -85,29 +85,44 @@ mod snapshot;
 mod span;
 pub mod value;
 
-pub use builtin::arguments;
 pub use convert::ConvertError;
 pub use embed::{
     Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments, Outcome,
     Program, Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
-pub use environment::{Environment, Sandbox};
-pub use error::{Error, ErrorCode, Fault, Halt, Signal, TraceEntry};
-pub use host::{
-    Audience, CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, OsRandom, SeededRandom, Server, SystemClock,
-    TestClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
-};
-pub use index::{Hits, Index, Indexed};
-pub use json::Unclosed;
-pub use machine::{Machine, Stacks};
-pub use meter::{Limits, Metered, Residence, outside, parse_size};
-pub use native::{ArityRange, Builtin};
+pub use error::{Error, ErrorCode};
+pub use host::{CallId, CallRecord, OsRandom, SeededRandom, SystemClock, TestClock, ToolError, ToolErrorKind};
+pub use meter::{Limits, Metered, outside, parse_size};
 pub use reply::{Failure, Reply, Spent, Status};
-pub use session::{Request, Session};
+pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};
-pub use span::{Source, SourceName, Span};
 pub use value::Value;
+
+// The layer below the interface for embedders, on which the server, the workers and the command line are built. Like
+// the items of `internal`, it may change in any version.
+#[doc(hidden)]
+pub use builtin::arguments;
+#[doc(hidden)]
+pub use environment::{Environment, Sandbox};
+#[doc(hidden)]
+pub use error::{Fault, Halt, Signal, TraceEntry};
+#[doc(hidden)]
+pub use host::{Audience, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolHints, ToolReply};
+#[doc(hidden)]
+pub use index::{Hits, Index, Indexed};
+#[doc(hidden)]
+pub use json::Unclosed;
+#[doc(hidden)]
+pub use machine::{Machine, Stacks};
+#[doc(hidden)]
+pub use meter::Residence;
+#[doc(hidden)]
+pub use native::{ArityRange, Builtin};
+#[doc(hidden)]
+pub use session::Request;
+#[doc(hidden)]
+pub use span::{Source, SourceName, Span};
 
 /// Items that the package `lispbox` and the tools of this repository share. Not part of the public API: they may change
 /// in any version.

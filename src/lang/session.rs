@@ -52,6 +52,7 @@ impl Session {
 
     /// Evaluates a program on the calling thread, which it blocks: an asynchronous caller uses a thread that may block.
     /// The definitions of each form are kept, up to the first form that fails.
+    #[doc(hidden)]
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         let Request { program, data, limits, name } = request;
         let mut bind = |machine: &mut Machine| match &data {
@@ -131,6 +132,7 @@ impl Session {
     /// # Errors
     /// Returns a sentence that describes the error in the text, or reports that the value takes too much memory.
     /// Nothing is bound then.
+    #[doc(hidden)]
     pub fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
         self.with_machine(&Limits::default(), &*host, |machine| {
             bind_json(machine, name, text).map_err(|signal| diagnose(&signal).1.message)
@@ -139,20 +141,25 @@ impl Session {
     }
 
     /// Returns the answer of `lisp_env`: the bindings, the servers, or the results of a query.
+    #[doc(hidden)]
     pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+        self.describe_for(query, &*host)
+    }
+
+    pub(crate) fn describe_for(&mut self, query: Option<&str>, host: &dyn Host) -> String {
         let limits = Limits::default();
         let budget = limits.output as usize;
-        let text =
-            self.with_machine(&limits, &*host, |machine| match discovery::describe_environment(machine, query) {
-                Ok(text) => text,
-                Err(signal) => diagnose(&signal).1.rendered,
-            });
+        let text = self.with_machine(&limits, host, |machine| match discovery::describe_environment(machine, query) {
+            Ok(text) => text,
+            Err(signal) => diagnose(&signal).1.rendered,
+        });
         let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
         text.truncate(text.floor_char_boundary(budget));
         text
     }
 
     /// Returns the definitions of the session: names, signatures, and the values in one line each.
+    #[doc(hidden)]
     pub fn definitions(&mut self, host: Arc<dyn Host>) -> Vec<Word> {
         let defined = self.with_machine(&Limits::default(), &*host, |machine| vocabulary::definitions(machine).ok());
         defined.ok().flatten().unwrap_or_default()
@@ -163,6 +170,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns a failure with a suggestion if nothing has that name.
+    #[doc(hidden)]
     pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
         let explained = self.with_machine(&Limits::default(), &*host, |machine| {
             discovery::explain(machine, name).map_err(|signal| Box::new(diagnose(&signal).1))
@@ -183,6 +191,7 @@ impl Session {
     /// A change counter: it differs whenever a definition of the session, or a cell that a definition holds, has
     /// changed, so that the result of [`Session::encode`] may differ. A change visible only through `*1` and its kin
     /// does not count.
+    #[doc(hidden)]
     pub fn changes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
@@ -216,6 +225,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns the reason why the text is not one of a session for this engine. The session is unchanged then.
+    #[doc(hidden)]
     pub fn decode(&mut self, text: &str) -> Result<(), RestoreError> {
         let mut fresh = self.engine.session();
         let read = fresh.with_machine(&snapshot_limits(), &NoHost, |machine| {

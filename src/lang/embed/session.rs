@@ -2,6 +2,8 @@
 
 use super::program::Program;
 use super::run::{Report, Run};
+use super::spans::RunSpan;
+use super::world::{Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
 use crate::error::render::halt_message;
@@ -182,6 +184,24 @@ impl Session {
     /// ```
     pub fn run<'d>(&mut self, program: impl Into<Program>) -> Run<'_, 'd> {
         Run::new(self, program.into())
+    }
+
+    /// Describes the definitions of the session and the tools of a world, or with a query those that match it: text for
+    /// the model that writes the programs.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3)).doc("Counts the unread mails.");
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let text = session.overview(Some("unread mails"), &World::new(tools));
+    /// assert!(text.contains("mail/unread"), "{text}");
+    /// ```
+    pub fn overview(&mut self, query: Option<&str>, world: &World<'_>) -> String {
+        self.describe_for(query, &Visit::new(world, RunSpan::none()))
     }
 
     /// Returns the record of the last run.

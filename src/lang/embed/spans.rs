@@ -18,6 +18,11 @@ pub(super) struct CallSpan {
 
 #[cfg(feature = "tracing")]
 impl RunSpan {
+    /// Returns no span, for work that is no run.
+    pub(super) fn none() -> RunSpan {
+        RunSpan { span: tracing::Span::none() }
+    }
+
     /// Opens the span of a run with that name.
     pub(super) fn open(program: Option<&str>) -> RunSpan {
         let span = tracing::info_span!(
@@ -65,6 +70,10 @@ impl CallSpan {
 
 #[cfg(not(feature = "tracing"))]
 impl RunSpan {
+    pub(super) fn none() -> RunSpan {
+        RunSpan {}
+    }
+
     pub(super) fn open(_: Option<&str>) -> RunSpan {
         RunSpan {}
     }

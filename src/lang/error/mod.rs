@@ -195,7 +195,7 @@ pub enum Halt {
     Cancelled,
 }
 
-/// The payload of an early exit: a single pointer, so that an [`Outcome`] is no larger than a value.
+/// The payload of an early exit: a single pointer, so that an `Outcome` is no larger than a value.
 #[derive(Debug)]
 pub struct Signal(Box<Raised>);
 

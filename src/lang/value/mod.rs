@@ -31,9 +31,11 @@ pub(crate) mod vector;
 pub(crate) mod walk;
 
 use crate::error::Error;
+#[doc(hidden)]
 pub use crate::heap::Handle;
 use crate::native::{Builtin, Native};
 use bigdecimal::BigDecimal;
+#[doc(hidden)]
 pub use function::{Bound, Closure, ToolFunction};
 pub use list::List;
 pub use map::Map;
@@ -41,7 +43,9 @@ use num_bigint::BigInt;
 pub use set::Set;
 use std::sync::Arc;
 pub use text::{Name, Text};
-pub use time::{Period, Time};
+#[doc(hidden)]
+pub use time::Period;
+pub use time::Time;
 pub use vector::Vector;
 
 /// A value of the language.
@@ -106,6 +110,7 @@ pub enum Value {
 }
 
 /// A symbol and its metadata.
+#[doc(hidden)]
 pub struct Annotated {
     /// The symbol.
     pub name: Name,
@@ -115,6 +120,7 @@ pub struct Annotated {
 
 /// The value inside `(reduced x)`. Exceptions also box their data and cause in it.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct Reduced(pub Value);
 
 impl Drop for Reduced {
