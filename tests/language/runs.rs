@@ -422,6 +422,16 @@ fn a_handle_cancels_the_run_and_the_session_can_still_be_written() {
 }
 
 #[test]
+fn a_run_that_is_cancelled_before_it_begins_does_nothing() {
+    let cancel = CancelHandle::new();
+    cancel.cancel();
+    let world = World::default().cancelled_by(&cancel);
+    let mut session = session();
+    assert!(matches!(session.run("(def a 1)").eval::<Value>(&world), Ok(Outcome::Cancelled)));
+    assert!(session.names().is_empty());
+}
+
+#[test]
 fn calls_are_recorded_and_observed() {
     let seen = Mutex::new(Vec::new());
     let progress = Mutex::new(Vec::new());

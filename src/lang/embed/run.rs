@@ -5,7 +5,7 @@ use super::session::NameError;
 use super::spans::RunSpan;
 use super::world::{CallReport, Visit, World};
 use crate::convert::{self, ConvertError};
-use crate::error::Signal;
+use crate::error::{Halt, Signal};
 use crate::evaluation::Finish;
 use crate::machine::Machine;
 use crate::meter::{self, Limits};
@@ -134,12 +134,38 @@ impl<'s, 'd> Run<'s, 'd> {
 
     /// Binds a name for this run: a parameter of the program. It is not kept in the session, unless the program defines
     /// the name itself.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let engine = Engine::builder().build().unwrap();
+    /// let program = engine.compile("(filterv #(< least %) data)").unwrap();
+    /// let mut session = engine.session();
+    /// for (least, expected) in [(1, vec![2, 3]), (2, vec![3])] {
+    ///     let run = session.run(&program).data(&[1, 2, 3]).set("least", &least);
+    ///     assert_eq!(run.eval::<Vec<i64>>(&World::default()).unwrap().done(), Some(expected));
+    /// }
+    /// ```
     pub fn set<D: Serialize + ?Sized>(mut self, name: &str, value: &'d D) -> Run<'s, 'd> {
         self.inputs.push((name.to_owned(), Box::new(move |machine| convert::to_value(machine, value))));
         self
     }
 
     /// Sets the limits; the defaults otherwise.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, ErrorCode, Limits, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let limits = Limits { fuel: 10_000, ..Limits::default() };
+    /// let outcome = session.run("(loop [] (recur))").limits(limits).eval::<i64>(&World::default()).unwrap();
+    /// let failure = outcome.into_result().unwrap_err();
+    /// assert_eq!((failure.code(), failure.limit.as_deref()), (ErrorCode::LimitExceeded, Some("fuel")));
+    /// ```
     pub fn limits(self, limits: Limits) -> Run<'s, 'd> {
         Run { limits, ..self }
     }
@@ -184,6 +210,16 @@ impl<'s, 'd> Run<'s, 'd> {
     ///
     /// # Errors
     /// Returns an error if the input cannot be converted.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let reply = session.run("(println \"two\") (+ 1 1)").reply(&World::default()).unwrap();
+    /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
+    /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
         self.run(world, None)
     }
@@ -195,6 +231,10 @@ impl<'s, 'd> Run<'s, 'd> {
         }
         let mut unfit = None;
         let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
+            // A short program ends before the evaluator looks.
+            if world.is_cancelled() {
+                return Err(Halt::Cancelled.into());
+            }
             let before = meter::live();
             for (name, input) in &inputs {
                 match input(machine) {

@@ -106,6 +106,21 @@ impl<'w> World<'w> {
 
     /// Passes the record of each tool call on as it ends. The [`Report`](crate::Report) contains it as well. A panic of the
     /// observer does not affect the run.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+    /// let seen = Mutex::new(Vec::new());
+    /// let world = World::new(tools).on_call(|call| seen.lock().unwrap().push((call.tool.to_string(), call.outcome)));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.run("(mail/unread)").eval::<u64>(&world).unwrap().done().unwrap();
+    /// assert_eq!(*seen.lock().unwrap(), [("unread".to_owned(), "ok")]);
+    /// ```
     pub fn on_call(self, observe: impl Fn(&CallReport) + Send + Sync + 'w) -> World<'w> {
         World { observe: Some(Box::new(observe)), ..self }
     }
@@ -118,6 +133,11 @@ impl<'w> World<'w> {
     /// Returns the tools.
     pub fn tools(&self) -> &Tools<'w> {
         &self.tools
+    }
+
+    /// Returns whether the handle of the world was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     fn time(&self) -> Duration {
@@ -228,6 +248,6 @@ impl Host for Visit<'_, '_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.world.cancel.is_cancelled()
+        self.world.is_cancelled()
     }
 }
