@@ -9,6 +9,21 @@ use crate::session::Session;
 use std::sync::Arc;
 
 /// State shared by all sessions: the registry of builtins, and the pool of evaluation stacks.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+/// use std::thread;
+///
+/// let mut builder = Engine::builder();
+/// builder.function("text/shout", |text: String| text.to_uppercase());
+/// let engine = builder.build().unwrap();
+/// let other = engine.clone();
+/// let there = thread::spawn(move || other.session().run("(text/shout \"a\")").eval::<String>(&World::default()));
+/// let here = engine.session().run("(text/shout \"b\")").eval::<String>(&World::default());
+/// assert_eq!((here.unwrap().done().unwrap(), there.join().unwrap().unwrap().done().unwrap()), ("B".into(), "A".into()));
+/// ```
 pub struct Engine {
     pub(crate) registry: Arc<Registry>,
     pub(crate) stacks: Arc<Stacks>,

@@ -91,8 +91,9 @@ pub use embed::{
     Program, Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
-pub use error::{Error, ErrorCode};
+pub use error::{Error, ErrorCode, Signal};
 pub use host::{CallId, CallRecord, OsRandom, SeededRandom, SystemClock, TestClock, ToolError, ToolErrorKind};
+pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
 pub use reply::{Failure, Reply, Spent, Status};
 pub use session::Session;
@@ -106,7 +107,7 @@ pub use builtin::arguments;
 #[doc(hidden)]
 pub use environment::{Environment, Sandbox};
 #[doc(hidden)]
-pub use error::{Fault, Halt, Signal, TraceEntry};
+pub use error::{Fault, Halt, TraceEntry};
 #[doc(hidden)]
 pub use host::{Audience, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolHints, ToolReply};
 #[doc(hidden)]
@@ -114,7 +115,7 @@ pub use index::{Hits, Index, Indexed};
 #[doc(hidden)]
 pub use json::Unclosed;
 #[doc(hidden)]
-pub use machine::{Machine, Stacks};
+pub use machine::Stacks;
 #[doc(hidden)]
 pub use meter::Residence;
 #[doc(hidden)]

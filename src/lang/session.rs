@@ -38,6 +38,20 @@ impl Request {
 }
 
 /// An environment that persists across programs.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let engine = Engine::builder().build().unwrap();
+/// let mut session = engine.session();
+/// session.run("(def tax 19)").eval::<()>(&World::default()).unwrap_err(); // a var is no `()`; the definition is kept
+/// let text = session.encode().unwrap();
+/// let mut later = engine.restore(&text).unwrap();
+/// assert_eq!(later.names(), ["tax"]);
+/// assert_eq!(later.run("(* 2 tax)").eval::<i64>(&World::default()).unwrap().done(), Some(38));
+/// ```
 pub struct Session {
     engine: Arc<Engine>,
     /// The state kept between evaluations.
@@ -191,7 +205,6 @@ impl Session {
     /// A change counter: it differs whenever a definition of the session, or a cell that a definition holds, has
     /// changed, so that the result of [`Session::encode`] may differ. A change visible only through `*1` and its kin
     /// does not count.
-    #[doc(hidden)]
     pub fn changes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }

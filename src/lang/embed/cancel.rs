@@ -51,6 +51,18 @@ impl CancelHandle {
     }
 
     /// Returns a guard that cancels the evaluations when it is dropped, for a request whose client may disconnect.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{CancelHandle, Engine, Outcome, World};
+    ///
+    /// let cancel = CancelHandle::new();
+    /// let world = World::default().cancelled_by(&cancel);
+    /// drop(cancel.cancel_on_drop());
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert!(matches!(session.run("(+ 1 1)").eval::<i64>(&world), Ok(Outcome::Cancelled)));
+    /// ```
     pub fn cancel_on_drop(&self) -> CancelGuard {
         CancelGuard(self.clone())
     }

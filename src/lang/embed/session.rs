@@ -205,6 +205,18 @@ impl Session {
     }
 
     /// Returns the record of the last run.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.run("(def a 1) (println \"done\") a").eval::<i64>(&World::default()).unwrap().done().unwrap();
+    /// let report = session.report();
+    /// assert_eq!((report.prints.as_str(), &*report.defined), ("done\n", &["a".to_owned()][..]));
+    /// assert!(report.spent.fuel > 0);
+    /// ```
     pub fn report(&self) -> &Report {
         &self.report
     }

@@ -59,6 +59,35 @@ impl<'w> Tools<'w> {
     ///
     /// # Panics
     /// Panics if the name has no `/`, or if the tool exists, in any spelling that means the same.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, ToolError, Tools, World};
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Search {
+    ///     sender: String,
+    ///     limit: Option<usize>,
+    /// }
+    ///
+    /// let mails = ["ann", "bob", "ann"];
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/count", |search: Search, _: &Call| {
+    ///     let limit = search.limit.unwrap_or(usize::MAX);
+    ///     match search.sender.as_str() {
+    ///         "" => Err(ToolError::failed("a sender has a name")),
+    ///         sender => Ok(mails.iter().filter(|mail| **mail == sender).take(limit).count()),
+    ///     }
+    /// });
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(mail/count :sender \"ann\" :limit 1)").eval::<u64>(&world).unwrap();
+    /// assert_eq!(outcome.done(), Some(1));
+    /// let outcome = session.run("(mail/count {:sender \"\"})").eval::<u64>(&world).unwrap();
+    /// assert_eq!(outcome.into_result().unwrap_err().message, "a sender has a name");
+    /// ```
     pub fn tool<A, R, F>(&mut self, name: &str, function: F) -> &mut ToolEntry<'w>
     where
         A: DeserializeOwned,
@@ -292,6 +321,20 @@ impl Call<'_> {
     }
 
     /// Returns the time left for the call: that of the evaluation, or the limit on one tool call if it is less.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, Limits, NoArguments, Tools, World};
+    /// use std::time::Duration;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("web/left", |_: NoArguments, call: &Call| Ok(call.deadline().as_millis() as u64));
+    /// let limits = Limits { tool: Duration::from_secs(2), ..Limits::default() };
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let left = session.run("(web/left)").limits(limits).eval::<u64>(&World::new(tools)).unwrap();
+    /// assert!(left.done().unwrap() <= 2_000);
+    /// ```
     pub fn deadline(&self) -> Duration {
         let passed = (self.now)().saturating_sub(self.begun);
         self.call.remaining.min(self.call.timeout).saturating_sub(passed)
@@ -304,6 +347,21 @@ impl Call<'_> {
     }
 
     /// Reports progress to the [observer](crate::World::on_progress) of the world.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("files/copy", |_: NoArguments, call: &Call| {
+    ///     call.progress(1.0, Some(2.0), "copied a.txt");
+    ///     Ok(2)
+    /// });
+    /// let world = World::new(tools).on_progress(|progress| assert_eq!(progress.message, "copied a.txt"));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.run("(files/copy)").eval::<u64>(&world).unwrap().done().unwrap();
+    /// ```
     pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         if let Some(report) = self.report {
             let message = message.to_owned();

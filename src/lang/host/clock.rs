@@ -42,6 +42,19 @@ impl OsRandom {
 /// use lispbox::lang::SeededRandom;
 /// assert_eq!(SeededRandom::new(7).bits(), SeededRandom::new(7).bits());
 /// ```
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, SeededRandom, World};
+///
+/// let drawn = || {
+///     let world = World::default().random(SeededRandom::new(7));
+///     let mut session = Engine::builder().build().unwrap().session();
+///     session.run("(rand-int 1000)").eval::<u32>(&world).unwrap().done().unwrap()
+/// };
+/// assert_eq!(drawn(), drawn());
+/// ```
 #[derive(Debug)]
 pub struct SeededRandom(AtomicU64);
 
@@ -70,6 +83,20 @@ impl SeededRandom {
 /// let clock = TestClock::at_millis(1_700_000_000_000);
 /// clock.advance(Duration::from_secs(60));
 /// assert_eq!(clock.now_millis(), 1_700_000_060_000);
+/// ```
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, TestClock, World};
+/// use std::{sync::Arc, time::Duration};
+///
+/// let clock = Arc::new(TestClock::at_millis(0));
+/// let world = World::default().clock(clock.clone());
+/// let mut session = Engine::builder().build().unwrap().session();
+/// clock.advance(Duration::from_secs(1));
+/// let now = session.run("(System/currentTimeMillis)").eval::<i64>(&world).unwrap();
+/// assert_eq!(now.done(), Some(1_000));
 /// ```
 #[derive(Debug)]
 pub struct TestClock {
