@@ -120,7 +120,16 @@ where
     };
     let ending = async {
         tokio::select! {
-            () = stop.told.cancelled() => shutdown.run(unread, &stop.at_once).await,
+            () = stop.told.cancelled() => {
+                // The two may come in either order.
+                let hurry = async {
+                    tokio::select! {
+                        () = unread => {}
+                        () = ended.cancelled() => {}
+                    }
+                };
+                shutdown.run(hurry, &stop.at_once).await;
+            }
             () = ended.cancelled() => {
                 // No more input can arrive and all requests are answered, so the connection ends by itself. A caller
                 // that also requests shutdown does not want to wait.

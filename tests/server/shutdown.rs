@@ -238,21 +238,31 @@ fn over_pipes_a_program_within_its_grace_ends_by_itself() {
     }
 }
 
-/// A signal after the end of input ends the grace period: the client does not want to wait.
+/// A signal and the end of input, in either order, end the grace period: the client does not want to wait.
 #[test]
-fn over_pipes_a_signal_behind_the_end_of_input_ends_the_grace() {
+fn over_pipes_a_signal_and_the_end_of_input_end_the_grace() {
     if python().is_none() {
         return;
     }
-    let scene = Scene::new();
-    let mut client = Client::start(&scene.configuration(), &["--grace", "60s"]);
-    let id = begin(&mut client, &scene.held());
-    scene.until_held(1);
-    client.close();
-    terminate(client.process.id());
-    let answer = crate::mcp_client::Answer::of(&reply(&mut client, id));
-    assert!(answer.is_error && answer.text.contains("its session ends with the server, which has no store"));
-    assert!(client.wait().success());
+    for signal_is_first in [false, true] {
+        let scene = Scene::new();
+        let mut client = Client::start(&scene.configuration(), &["--grace", "1h"]);
+        let id = begin(&mut client, &scene.held());
+        scene.until_held(1);
+        if signal_is_first {
+            terminate(client.process.id());
+            let call = json!({"name": "lisp_eval", "arguments": {"program": "1"}});
+            until(|| !client.request("tools/call", call.clone())["error"].is_null());
+            client.close();
+        } else {
+            client.close();
+            terminate(client.process.id());
+        }
+        let answer = crate::mcp_client::Answer::of(&reply(&mut client, id));
+        assert!(answer.is_error, "{}", answer.text);
+        assert!(answer.text.contains("its session ends with the server, which has no store"), "{}", answer.text);
+        assert!(client.wait().success());
+    }
 }
 
 /// The server does not wait for the programs of a client that has disconnected, since no replies can be delivered.
