@@ -32,6 +32,17 @@ pub struct Engine {
 }
 
 /// The reason why an engine could not be built.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::Engine;
+///
+/// let mut builder = Engine::builder();
+/// builder.function("double", |n: i64| n * 2);
+/// let error = builder.build().unwrap_err();
+/// assert!(error.to_string().contains("needs a name with a namespace, such as `host/double`"), "{error}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineError(String);
 
@@ -44,6 +55,17 @@ impl std::fmt::Display for EngineError {
 impl std::error::Error for EngineError {}
 
 /// Builds an [`Engine`].
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let mut builder = Engine::builder();
+/// builder.function("my/double", |n: i64| n * 2).doc("Doubles a number.").arguments("[n]");
+/// let mut session = builder.build().unwrap().session();
+/// assert_eq!(session.run("(my/double 4)").eval::<i64>(&World::default()).unwrap().done(), Some(8));
+/// ```
 #[derive(Default)]
 pub struct EngineBuilder {
     unlimited_memory: bool,
@@ -141,6 +163,12 @@ impl EngineBuilder {
             memory_counted: memory_counted && !self.unlimited_memory,
             watch: self.residence.filter(|_| !self.unlimited_memory).map(|residence| Arc::new(Watch::new(residence))),
         }))
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
     }
 }
 

@@ -10,6 +10,17 @@ use super::foreign_text::{self, reply_lines};
 const NOTES: usize = 3;
 
 /// The result of an evaluation. Serialized without empty fields.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, Status, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let reply = session.run("(def a [1 2]) (conj a 3)").reply(&World::default()).unwrap();
+/// assert_eq!((reply.status, reply.value.as_deref()), (Status::Ok, Some("[1 2 3]")));
+/// assert_eq!((reply.json, reply.defined), (Some(serde_json::json!([1, 2, 3])), vec!["a".to_owned()]));
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reply {
@@ -52,6 +63,12 @@ fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<serde_json::Value>,
 }
 
 /// The final status of an evaluation.
+///
+/// ```
+/// use lispbox::lang::Status;
+///
+/// assert_eq!(serde_json::to_string(&Status::Limit).unwrap(), "\"limit\"");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -83,6 +100,16 @@ impl Status {
 }
 
 /// The resources spent by an evaluation.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// session.run("(reduce + (range 1000))").eval::<i64>(&World::default()).unwrap().done().unwrap();
+/// assert!(session.report().spent.fuel >= 1000);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// The number of steps.
@@ -98,6 +125,18 @@ pub struct Spent {
 }
 
 /// The description of an error.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let outcome = session.run("(def a 1)\n(inc b)").name("nightly").eval::<i64>(&World::default()).unwrap();
+/// let failure = outcome.into_result().unwrap_err();
+/// assert_eq!((failure.error.as_str(), failure.line, failure.column), ("UnboundVariable", Some(2), Some(6)));
+/// assert!(failure.rendered.contains("(inc b)"), "{}", failure.rendered);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The stable code, such as `UnboundVariable` or `LimitExceeded`.
@@ -157,6 +196,14 @@ impl Failure {
     }
 
     /// Sets the suggestion, and appends it to the rendering, unless a suggestion exists.
+    ///
+    /// ```
+    /// use lispbox::lang::Failure;
+    ///
+    /// let mut failure: Failure = serde_json::from_str(r#"{"error":"ToolError","message":"no","rendered":"ToolError: no"}"#).unwrap();
+    /// failure.suggest("try again tomorrow".to_owned());
+    /// assert_eq!(failure.rendered, "ToolError: no\ntry again tomorrow");
+    /// ```
     pub fn suggest(&mut self, advice: String) {
         if self.suggestion.is_none() {
             self.rendered = format!("{}\n{advice}", self.rendered.trim_end());

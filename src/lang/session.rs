@@ -193,11 +193,31 @@ impl Session {
     }
 
     /// Returns whether the session defines that name.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("a", &1).unwrap();
+    /// assert!(session.defines("a") && !session.defines("b"));
+    /// ```
     pub fn defines(&self, name: &str) -> bool {
         self.kept.as_ref().is_some_and(|core| core.globals.find(name).is_some())
     }
 
     /// Returns the number of names that the session defines.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("a", &1).unwrap();
+    /// assert_eq!(session.bindings(), 1);
+    /// ```
     pub fn bindings(&self) -> usize {
         self.kept.as_ref().map_or(0, |core| core.globals.len())
     }
@@ -205,17 +225,50 @@ impl Session {
     /// A change counter: it differs whenever a definition of the session, or a cell that a definition holds, has
     /// changed, so that the result of [`Session::encode`] may differ. A change visible only through `*1` and its kin
     /// does not count.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let before = session.changes();
+    /// session.set("a", &1).unwrap();
+    /// assert_ne!(session.changes(), before);
+    /// ```
     pub fn changes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
 
     /// Returns the number of live bytes that the session holds. Values released by the last program may still be in the
     /// process of being dropped: they count until they are freed, which the next evaluation waits for.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let before = session.live_bytes();
+    /// session.set("a", &vec![0; 1_000]).unwrap();
+    /// assert!(session.live_bytes() > before + 1_000);
+    /// ```
     pub fn live_bytes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| u64::try_from(core.account.live()).unwrap_or(0))
     }
 
     /// Returns the names that the session defines, in the order of their first appearance.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("b", &1).unwrap();
+    /// session.set("a", &2).unwrap();
+    /// assert_eq!(session.names(), ["b", "a"]);
+    /// ```
     pub fn names(&self) -> Vec<String> {
         self.kept
             .iter()
@@ -229,6 +282,16 @@ impl Session {
     /// # Errors
     /// Returns an error that names the value that cannot be serialized and the definition that holds it. The session is
     /// unchanged then.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("a", &1).unwrap();
+    /// assert!(session.encode().unwrap().contains("(define a 1)"));
+    /// ```
     pub fn encode(&mut self) -> Result<String, EncodeError> {
         self.with_machine(&snapshot_limits(), &NoHost, crate::snapshot::encode)
             .unwrap_or_else(|error| Err(EncodeError::outside(error)))
@@ -349,6 +412,12 @@ fn end(machine: Machine) -> (Box<Core>, bool) {
 fn snapshot_limits() -> Limits {
     let time = std::time::Duration::from_secs(60);
     Limits { fuel: 10_000_000_000, memory: 2 << 30, compute: time, total: time, ..Limits::default() }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("names", &self.names()).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Session {

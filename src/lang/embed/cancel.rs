@@ -34,11 +34,25 @@ struct State {
 
 impl CancelHandle {
     /// Creates a handle that has not cancelled anything yet.
+    ///
+    /// ```
+    /// use lispbox::lang::CancelHandle;
+    ///
+    /// assert!(!CancelHandle::new().is_cancelled());
+    /// ```
     pub fn new() -> CancelHandle {
         CancelHandle::default()
     }
 
     /// Cancels the evaluations of all worlds with this handle, now and later.
+    ///
+    /// ```
+    /// use lispbox::lang::CancelHandle;
+    ///
+    /// let cancel = CancelHandle::new();
+    /// cancel.clone().cancel();
+    /// assert!(cancel.is_cancelled());
+    /// ```
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
@@ -46,6 +60,12 @@ impl CancelHandle {
     }
 
     /// Returns whether the handle has been cancelled.
+    ///
+    /// ```
+    /// use lispbox::lang::CancelHandle;
+    ///
+    /// assert!(!CancelHandle::new().is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Acquire)
     }
@@ -68,12 +88,36 @@ impl CancelHandle {
     }
 
     /// Returns a future that completes once the handle has been cancelled.
+    ///
+    /// ```
+    /// use lispbox::lang::CancelHandle;
+    /// use std::future::Future;
+    /// use std::pin::pin;
+    /// use std::task::{Context, Waker};
+    ///
+    /// let cancel = CancelHandle::new();
+    /// let mut waits = pin!(cancel.cancelled());
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// assert!(waits.as_mut().poll(&mut context).is_pending());
+    /// cancel.cancel();
+    /// assert!(waits.as_mut().poll(&mut context).is_ready());
+    /// ```
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         Cancelled { number: self.0.futures.fetch_add(1, Ordering::Relaxed), state: self.0.clone() }
     }
 }
 
 /// Cancels evaluations when it is dropped; see [`CancelHandle::cancel_on_drop`].
+///
+/// ```
+/// use lispbox::lang::CancelHandle;
+///
+/// let cancel = CancelHandle::new();
+/// let guard = cancel.cancel_on_drop();
+/// assert!(!cancel.is_cancelled());
+/// drop(guard);
+/// assert!(cancel.is_cancelled());
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping the guard cancels the evaluations"]
 pub struct CancelGuard(CancelHandle);

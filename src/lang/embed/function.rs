@@ -121,6 +121,22 @@ functions! {
 }
 
 /// A function while it is added with [`EngineBuilder::function`](crate::EngineBuilder::function).
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let mut builder = Engine::builder();
+/// builder
+///     .function("text/cut", |text: String, most: usize| text.chars().take(most).collect::<String>())
+///     .doc("Returns the beginning of a text.")
+///     .arguments("[text most]")
+///     .example("(text/cut \"hello\" 2)", "\"he\"");
+/// let mut session = builder.build().unwrap().session();
+/// let text = session.overview(Some("text/cut"), &World::default());
+/// assert!(text.contains("Returns the beginning of a text."), "{text}");
+/// ```
 pub struct FunctionEntry {
     name: String,
     arguments: String,
@@ -144,18 +160,48 @@ impl FunctionEntry {
     }
 
     /// Sets the documentation that `(doc name)` and searches show; the first line is a summary.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut builder = Engine::builder();
+    /// builder.function("my/double", |n: i64| n * 2).doc("Doubles a number.");
+    /// assert!(builder.build().is_ok());
+    /// ```
     pub fn doc(&mut self, text: &str) -> &mut FunctionEntry {
         text.clone_into(&mut self.doc);
         self
     }
 
     /// Names the arguments in the documentation and in messages: `[text options]`.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut builder = Engine::builder();
+    /// builder.function("my/double", |n: i64| n * 2).arguments("[n]");
+    /// assert!(builder.build().is_ok());
+    /// ```
     pub fn arguments(&mut self, list: &str) -> &mut FunctionEntry {
         list.clone_into(&mut self.arguments);
         self
     }
 
     /// Adds an example to the documentation: a program and its output.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut builder = Engine::builder();
+    /// builder.function("my/double", |n: i64| n * 2).example("(my/double 2)", "4");
+    /// assert!(builder.build().is_ok());
+    /// ```
     pub fn example(&mut self, program: &str, prints: &str) -> &mut FunctionEntry {
         self.examples.push((program.to_owned(), prints.to_owned()));
         self

@@ -46,6 +46,12 @@ impl Engine {
 
 impl Program {
     /// Returns the text.
+    ///
+    /// ```
+    /// use lispbox::lang::Program;
+    ///
+    /// assert_eq!(Program::from("(+ 1 1)").text(), "(+ 1 1)");
+    /// ```
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -20,6 +20,16 @@ use std::fmt;
 type Input<'d> = Box<dyn Fn(&mut Machine) -> Result<Value, ConvertError> + 'd>;
 
 /// A program that is about to run in a session; see [`Session::run`](crate::Session::run).
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, Limits, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let run = session.run("(str data who)").data("hello ").set("who", "ann").limits(Limits::default()).name("greeting");
+/// assert_eq!(run.eval::<String>(&World::default()).unwrap().done().unwrap(), "hello ann");
+/// ```
 #[must_use = "a run does nothing until it is evaluated"]
 pub struct Run<'s, 'd> {
     session: &'s mut Session,
@@ -53,6 +63,15 @@ pub struct Suspended {}
 
 impl<T> Outcome<T> {
     /// Returns the value of a run that is done.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert_eq!(session.run("(/ 1 0)").eval::<i64>(&World::default()).unwrap().done(), None);
+    /// ```
     pub fn done(self) -> Option<T> {
         match self {
             Outcome::Done(value) => Some(value),
@@ -64,6 +83,16 @@ impl<T> Outcome<T> {
     ///
     /// # Errors
     /// Returns the failure of a run that is not done; that of a cancelled one has the code `Cancelled`.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let failed = session.run("(/ 1 0)").eval::<i64>(&World::default()).unwrap().into_result();
+    /// assert_eq!(failed.unwrap_err().to_string(), "ArithmeticError: divide by zero");
+    /// ```
     pub fn into_result(self) -> Result<T, Box<Failure>> {
         match self {
             Outcome::Done(value) => Ok(value),
@@ -128,6 +157,23 @@ impl<'s, 'd> Run<'s, 'd> {
     }
 
     /// Binds `data` for this run, by serde. It is not kept in the session.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    /// use serde::Serialize;
+    ///
+    /// #[derive(Serialize)]
+    /// struct Mail {
+    ///     size: u64,
+    /// }
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let mails = [Mail { size: 1 }, Mail { size: 2 }];
+    /// let largest = session.run("(apply max (map :size data))").data(&mails).eval::<u64>(&World::default());
+    /// assert_eq!(largest.unwrap().done(), Some(2));
+    /// ```
     pub fn data<D: Serialize + ?Sized>(self, data: &'d D) -> Run<'s, 'd> {
         self.set("data", data)
     }
@@ -171,6 +217,16 @@ impl<'s, 'd> Run<'s, 'd> {
     }
 
     /// Sets the name of the program in error messages; `program 1` and so on otherwise.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(/ 1 0)").name("nightly").eval::<i64>(&World::default()).unwrap();
+    /// assert!(outcome.into_result().unwrap_err().rendered.contains("nightly:1:1"));
+    /// ```
     pub fn name(self, name: &str) -> Run<'s, 'd> {
         Run { name: Some(name.to_owned()), ..self }
     }
@@ -180,6 +236,19 @@ impl<'s, 'd> Run<'s, 'd> {
     ///
     /// # Errors
     /// Returns an error if the input or the result cannot be converted.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, Outcome, World};
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// match session.run("(+ 1 2)").eval::<i64>(&World::default()).unwrap() {
+    ///     Outcome::Done(sum) => assert_eq!(sum, 3),
+    ///     Outcome::Failed(failure) | Outcome::Limited(failure) => panic!("{}", failure.rendered),
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// ```
     pub fn eval<T: DeserializeOwned>(self, world: &World<'_>) -> Result<Outcome<T>, EvalError> {
         let mut result = None;
         let mut finish = |machine: &mut Machine, value: &Value| {

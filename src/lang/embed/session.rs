@@ -19,6 +19,15 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A name that a program cannot use for a definition.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, SessionError};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// assert!(matches!(session.set("1 2", &0), Err(SessionError::Name(_))));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameError(String);
 
@@ -250,6 +259,17 @@ impl Session {
     ///
     /// # Errors
     /// Returns an error if the value does not fit the type, or if a lazy part of it cannot be computed.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("sizes", &[1, 2]).unwrap();
+    /// assert_eq!(session.get::<Vec<u64>>("sizes").unwrap(), Some(vec![1, 2]));
+    /// assert_eq!(session.get::<Vec<String>>("sizes").unwrap_err().to_string().contains("[0]"), true);
+    /// ```
     pub fn get<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, SessionError> {
         if !self.defines(name) {
             return Ok(None);
@@ -262,6 +282,16 @@ impl Session {
     }
 
     /// Removes a definition; returns false if the session does not define the name.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::Engine;
+    ///
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.set("a", &1).unwrap();
+    /// assert!(session.remove("a") && !session.remove("a"));
+    /// ```
     pub fn remove(&mut self, name: &str) -> bool {
         if !self.defines(name) {
             return false;

@@ -46,6 +46,13 @@ pub struct Tools<'w> {
 
 impl<'w> Tools<'w> {
     /// Creates an empty set of tools.
+    ///
+    /// ```
+    /// use lispbox::lang::{Tools, World};
+    ///
+    /// let world = World::new(Tools::new());
+    /// assert_eq!(format!("{:?}", world.tools()), "[]");
+    /// ```
     pub fn new() -> Tools<'w> {
         Tools::default()
     }
@@ -141,6 +148,18 @@ impl<'w> Tools<'w> {
     }
 
     /// Describes a server, the part of tool names before the `/`, for `(dir)`.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.describe_server("mail", "the mails of the user");
+    /// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert!(session.overview(None, &World::new(tools)).contains("the mails of the user"));
+    /// ```
     pub fn describe_server(&mut self, name: &str, description: &str) -> &mut Tools<'w> {
         let server = self.server(name);
         description.clone_into(&mut server.description);
@@ -201,6 +220,20 @@ impl fmt::Debug for Tools<'_> {
 }
 
 /// A tool of [`Tools`] with its description.
+///
+/// ```
+/// use lispbox::lang::{Call, NoArguments, Tools};
+/// use serde_json::json;
+///
+/// let mut tools = Tools::new();
+/// tools
+///     .tool("mail/delete", |_: NoArguments, _: &Call| Ok(()))
+///     .doc("Deletes the mails in the bin.")
+///     .destructive()
+///     .idempotent()
+///     .schema(json!({"type": "object", "properties": {}}))
+///     .output_schema(json!({"type": "null"}));
+/// ```
 pub struct ToolEntry<'w> {
     pub(super) tool: Arc<Tool>,
     pub(super) run: Box<Run<'w>>,
@@ -227,37 +260,79 @@ impl ToolEntry<'_> {
     }
 
     /// Sets the description that `(doc name)` and searches show.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).doc("Sends a mail.");
+    /// ```
     pub fn doc(&mut self, text: &str) -> &mut Self {
         self.change(|tool| text.clone_into(&mut tool.description))
     }
 
     /// Declares that the tool modifies nothing.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).read_only();
+    /// ```
     pub fn read_only(&mut self) -> &mut Self {
         self.change(|tool| tool.hints.read_only = Some(true))
     }
 
     /// Declares that the tool modifies data, and destroys none.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).writes();
+    /// ```
     pub fn writes(&mut self) -> &mut Self {
         self.change(|tool| (tool.hints.read_only, tool.hints.destructive) = (Some(false), Some(false)))
     }
 
     /// Declares that the tool may destroy the data that it modifies.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).destructive();
+    /// ```
     pub fn destructive(&mut self) -> &mut Self {
         self.change(|tool| (tool.hints.read_only, tool.hints.destructive) = (Some(false), Some(true)))
     }
 
     /// Declares that another call with the same arguments has no further effect.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).idempotent();
+    /// ```
     pub fn idempotent(&mut self) -> &mut Self {
         self.change(|tool| tool.hints.idempotent = Some(true))
     }
 
     /// Sets the JSON Schema of the arguments: an object schema, which documents them. Arguments are checked by the type
     /// that the closure takes.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).schema(serde_json::json!({"type": "object"}));
+    /// ```
     pub fn schema(&mut self, schema: Json) -> &mut Self {
         self.change(|tool| tool.input_schema = schema)
     }
 
     /// Sets the JSON Schema of the result.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).output_schema(serde_json::json!({"type": "integer"}));
+    /// ```
     pub fn output_schema(&mut self, schema: Json) -> &mut Self {
         self.change(|tool| tool.output_schema = Some(schema))
     }
@@ -276,6 +351,20 @@ impl ToolEntry<'_> {
 }
 
 /// The arguments of a tool that takes none.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+///
+/// let mut tools = Tools::new();
+/// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+/// let world = World::new(tools);
+/// let mut session = Engine::builder().build().unwrap().session();
+/// assert_eq!(session.run("(mail/unread)").eval::<u64>(&world).unwrap().done(), Some(3));
+/// let refused = session.run("(mail/unread :since 1)").eval::<u64>(&world).unwrap().into_result().unwrap_err();
+/// assert_eq!(refused.error, "ToolArgumentError");
+/// ```
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
@@ -297,6 +386,25 @@ pub struct Progress {
 }
 
 /// A call of a tool in progress.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+///
+/// let mut tools = Tools::new();
+/// tools.tool("web/wait", |_: NoArguments, call: &Call| {
+///     let mut rounds = 0;
+///     while !call.cancelled() && rounds < 3 {
+///         rounds += 1;
+///         call.progress(f64::from(rounds), Some(3.0), "waiting");
+///     }
+///     Ok((call.name(), call.id().ordinal, rounds))
+/// });
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let outcome = session.run("(web/wait)").eval::<(String, u32, i32)>(&World::new(tools)).unwrap();
+/// assert_eq!(outcome.done(), Some(("web/wait".to_owned(), 0, 3)));
+/// ```
 pub struct Call<'c> {
     pub(super) call: &'c ToolCall,
     /// The handles of the world and of this call.
@@ -311,11 +419,23 @@ pub struct Call<'c> {
 impl Call<'_> {
     /// Returns the identity of the call within its run, which is the same in each run of the same program on the same
     /// data. Under the MCP server, which does not pass it on, it is the default.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.id().form));
+    /// ```
     pub fn id(&self) -> &CallId {
         &self.call.id
     }
 
     /// Returns the name of the tool: `mail/search`.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.name().len()));
+    /// ```
     pub fn name(&self) -> String {
         format!("{}/{}", self.call.server, self.call.tool)
     }
@@ -342,6 +462,12 @@ impl Call<'_> {
 
     /// Returns whether the result is no longer wanted, because the evaluation was cancelled, its time is over, or
     /// another branch has failed. A tool that works for long looks here now and then.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools};
+    ///
+    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.cancelled()));
+    /// ```
     pub fn cancelled(&self) -> bool {
         self.world.is_cancelled() || self.own.is_cancelled() || self.deadline().is_zero()
     }

@@ -80,26 +80,84 @@ pub struct CallReport {
 
 impl<'w> World<'w> {
     /// Creates a world with these tools.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+    /// let world = World::new(tools);
+    /// assert_eq!(format!("{:?}", world.tools()), r#"["mail/unread"]"#);
+    /// ```
     pub fn new(tools: Tools<'w>) -> World<'w> {
         World { tools, ..World::default() }
     }
 
     /// Sets the clock, for the time of day and for time limits.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, TestClock, World};
+    /// use std::sync::Arc;
+    ///
+    /// let world = World::default().clock(Arc::new(TestClock::at_millis(5)));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert_eq!(session.run("(System/currentTimeMillis)").eval::<i64>(&world).unwrap().done(), Some(5));
+    /// ```
     pub fn clock(self, clock: Arc<TestClock>) -> World<'w> {
         World { clock: Some(clock), ..self }
     }
 
     /// Sets the source of random numbers.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, SeededRandom, World};
+    ///
+    /// let drawn = |seed| {
+    ///     let world = World::default().random(SeededRandom::new(seed));
+    ///     let mut session = Engine::builder().build().unwrap().session();
+    ///     session.run("(rand)").eval::<f64>(&world).unwrap().done()
+    /// };
+    /// assert_eq!(drawn(1), drawn(1));
+    /// ```
     pub fn random(self, random: SeededRandom) -> World<'w> {
         World { random: Some(random), ..self }
     }
 
     /// Lets a handle cancel the evaluations in this world.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{CancelHandle, Engine, Outcome, World};
+    ///
+    /// let cancel = CancelHandle::new();
+    /// let world = World::default().cancelled_by(&cancel);
+    /// cancel.cancel();
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert!(matches!(session.run("1").eval::<i64>(&world), Ok(Outcome::Cancelled)));
+    /// ```
     pub fn cancelled_by(self, cancel: &CancelHandle) -> World<'w> {
         World { cancel: cancel.clone(), ..self }
     }
 
     /// Passes each printed text on as it is printed. The [`Report`](crate::Report) contains it as well.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Engine, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let printed = Mutex::new(String::new());
+    /// let world = World::default().on_print(|text| printed.lock().unwrap().push_str(text));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.run("(println 1)").eval::<Option<i64>>(&world).unwrap().done().unwrap();
+    /// assert_eq!(*printed.lock().unwrap(), "1\n");
+    /// ```
     pub fn on_print(self, print: impl Fn(&str) + Send + Sync + 'w) -> World<'w> {
         World { print: Some(Box::new(print)), ..self }
     }
@@ -126,11 +184,32 @@ impl<'w> World<'w> {
     }
 
     /// Passes the [progress](Call::progress) that tools report on.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("files/copy", |_: NoArguments, call: &Call| Ok(call.progress(3.0, None, "copied")));
+    /// let done = AtomicU64::new(0);
+    /// let world = World::new(tools).on_progress(|progress| done.store(progress.done as u64, Ordering::Relaxed));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// session.run("(files/copy)").eval::<()>(&world).unwrap().done().unwrap();
+    /// assert_eq!(done.load(Ordering::Relaxed), 3);
+    /// ```
     pub fn on_progress(self, progress: impl Fn(Progress) + Send + Sync + 'w) -> World<'w> {
         World { progress: Some(Box::new(progress)), ..self }
     }
 
     /// Returns the tools.
+    ///
+    /// ```
+    /// use lispbox::lang::World;
+    ///
+    /// assert_eq!(format!("{:?}", World::default().tools()), "[]");
+    /// ```
     pub fn tools(&self) -> &Tools<'w> {
         &self.tools
     }

@@ -22,6 +22,20 @@ use std::sync::Arc;
 pub type Outcome<T> = Result<T, Signal>;
 
 /// An error, as bound by `catch`.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, Error, World};
+///
+/// let mut builder = Engine::builder();
+/// builder.function("my/root", |n: f64| {
+///     if n < 0.0 { Err(Error::new("ArgumentError", "expected a number from 0").suggest("use `abs`")) } else { Ok(n.sqrt()) }
+/// });
+/// let mut session = builder.build().unwrap().session();
+/// let failure = session.run("(my/root -1)").eval::<f64>(&World::default()).unwrap().into_result().unwrap_err();
+/// assert_eq!((failure.error.as_str(), failure.suggestion.as_deref()), ("ArgumentError", Some("use `abs`")));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Error {
     /// The stable code: `TypeError`, `ArityError`, …
@@ -130,6 +144,14 @@ impl Error {
         self.payload.cause.as_ref().map_or(&Value::Nil, |cause| &cause.0)
     }
 }
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// Formats a value for messages: shortened, with its kind. The time is independent of the length of the value, since it
 /// is charged to no account.

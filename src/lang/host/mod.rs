@@ -25,6 +25,14 @@ use std::time::Duration;
 
 /// The position of a host call in an evaluation. It is stable between runs of the same program on the same data, so
 /// that a run can be recorded and replayed.
+///
+/// ```
+/// use lispbox::lang::CallId;
+///
+/// // The second call in the first branch of a `pmap` in the third form of a program.
+/// let id = CallId { form: 2, branch: vec![0], ordinal: 1 };
+/// assert_eq!(serde_json::to_string(&id).unwrap(), r#"{"form":2,"branch":[0],"ordinal":1}"#);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallId {
     /// Ordinal of the top-level form, from 0.
@@ -97,6 +105,13 @@ impl ToolReply {
 }
 
 /// The reason why a tool call failed.
+///
+/// ```
+/// use lispbox::lang::{ToolError, ToolErrorKind};
+///
+/// let error = ToolError { suggestion: Some("log in again".to_owned()), ..ToolError::unavailable("the token has expired") };
+/// assert_eq!((error.kind, error.to_string()), (ToolErrorKind::Unavailable, "the token has expired".to_owned()));
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolError {
     /// The kind of failure.
@@ -114,6 +129,12 @@ impl ToolError {
     }
 
     /// Creates a failure of the tool itself, with that reason.
+    ///
+    /// ```
+    /// use lispbox::lang::{ToolError, ToolErrorKind};
+    ///
+    /// assert_eq!(ToolError::failed("the disk is full").kind, ToolErrorKind::Failed);
+    /// ```
     pub fn failed(message: impl Into<String>) -> ToolError {
         ToolError::new(ToolErrorKind::Failed, message)
     }
@@ -125,12 +146,32 @@ impl ToolError {
     }
 
     /// Creates a failure of a server that could not be started or has exited, with that reason.
+    ///
+    /// ```
+    /// use lispbox::lang::{ToolError, ToolErrorKind};
+    ///
+    /// assert_eq!(ToolError::unavailable("the disk is full").kind, ToolErrorKind::Unavailable);
+    /// ```
     pub fn unavailable(message: impl Into<String>) -> ToolError {
         ToolError::new(ToolErrorKind::Unavailable, message)
     }
 }
 
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
 /// The kinds of [`ToolError`]; each maps to a distinct error code.
+///
+/// ```
+/// use lispbox::lang::{ErrorCode, ToolErrorKind};
+///
+/// assert_eq!(ErrorCode::from(ToolErrorKind::Timeout.code()), ErrorCode::ToolTimeout);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolErrorKind {
     /// The tool answered with an error.

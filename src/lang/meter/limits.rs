@@ -5,6 +5,14 @@ use std::time::Duration;
 
 /// The limits of one evaluation. The defaults are those of the documentation. An operator can set others, and a call
 /// can request less, or more within the operator's maximum.
+///
+/// ```
+/// use lispbox::lang::Limits;
+/// use std::time::Duration;
+///
+/// let limits = Limits { memory: 64 << 20, total: Duration::from_secs(10), ..Limits::default() };
+/// assert_eq!(limits.shown()[1].0, "memory");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Maximum number of steps; `docs/values.md` defines a step.
@@ -77,6 +85,12 @@ const NAMES: [(&str, Unit); 12] = [
 
 impl Limits {
     /// The names that [`Limits::set`] accepts.
+    ///
+    /// ```
+    /// use lispbox::lang::Limits;
+    ///
+    /// assert!(Limits::names().any(|name| name == "fuel"));
+    /// ```
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(name, _)| *name)
     }
@@ -110,6 +124,14 @@ impl Limits {
     ///
     /// # Errors
     /// As [`Limits::set`].
+    ///
+    /// ```
+    /// use lispbox::lang::Limits;
+    ///
+    /// let mut limits = Limits::default();
+    /// limits.set_number("total", 1.5).unwrap();
+    /// assert_eq!(limits.total.as_millis(), 1_500);
+    /// ```
     pub fn set_number(&mut self, name: &str, number: f64) -> Result<(), String> {
         self.set(name, &format!("{number}"))
     }
@@ -134,6 +156,12 @@ impl Limits {
     }
 
     /// Returns every limit by name, in the format that [`Limits::set`] reads: `50000000`, `256 MiB`, `5 s`.
+    ///
+    /// ```
+    /// use lispbox::lang::Limits;
+    ///
+    /// assert_eq!(Limits { depth: 100, ..Limits::default() }.shown()[2], ("depth", "100".to_owned()));
+    /// ```
     pub fn shown(&self) -> [(&'static str, String); 12] {
         use super::{bytes, time};
         [
@@ -153,6 +181,14 @@ impl Limits {
     }
 
     /// Lowers every limit that exceeds `maximum` to it.
+    ///
+    /// ```
+    /// use lispbox::lang::Limits;
+    ///
+    /// let mut limits = Limits { fuel: 1_000, ..Limits::default() };
+    /// limits.clamp_to(&Limits { fuel: 10, ..Limits::default() });
+    /// assert_eq!(limits.fuel, 10);
+    /// ```
     pub fn clamp_to(&mut self, maximum: &Limits) {
         self.fuel = self.fuel.min(maximum.fuel);
         self.memory = self.memory.min(maximum.memory);

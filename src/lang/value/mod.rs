@@ -49,6 +49,17 @@ pub use time::Time;
 pub use vector::Vector;
 
 /// A value of the language.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, Value, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let value = session.run("{:a [1 2.50M]}").eval::<Value>(&World::default()).unwrap().done().unwrap();
+/// let Value::Map(map) = &value else { panic!("{value}") };
+/// assert_eq!(map.field("a").map(ToString::to_string).as_deref(), Some("[1 2.50M]"));
+/// ```
 #[derive(Default)]
 pub enum Value {
     /// `nil`
