@@ -8,7 +8,7 @@ use crate::machine::Machine;
 pub fn sort<T: Default>(
     machine: &mut Machine,
     items: &mut Vec<T>,
-    precedes: &mut dyn FnMut(&mut Machine, &T, &T) -> Outcome<bool>,
+    precedes: &mut impl FnMut(&mut Machine, &T, &T) -> Outcome<bool>,
 ) -> Outcome<()> {
     let len = items.len();
     machine.reserve((len * size_of::<T>()) as u64)?;
@@ -36,7 +36,7 @@ fn merge<T: Default>(
     items: &mut [T],
     [start, middle, end]: [usize; 3],
     merged: &mut Vec<T>,
-    precedes: &mut dyn FnMut(&mut Machine, &T, &T) -> Outcome<bool>,
+    precedes: &mut impl FnMut(&mut Machine, &T, &T) -> Outcome<bool>,
 ) -> Outcome<()> {
     let (mut left, mut right) = (start, middle);
     // Runs that are already in order, as in most presorted data, cost one comparison.
