@@ -142,7 +142,9 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             Ok(())
         }
         Value::Map(map) => {
-            distinct_keys(machine, map)?;
+            if !map.is_record() {
+                distinct_keys(machine, map)?;
+            }
             out.push('{');
             open.push(Open::Object { map: map.clone(), position: 0, first: true, depth });
             Ok(())
@@ -189,7 +191,7 @@ fn new_line(out: &mut String, depth: usize) {
 fn distinct_keys(machine: &mut Machine, map: &Map) -> Outcome<()> {
     let is_keyword = |(key, _): (&Value, &Value)| matches!(key, Value::Keyword(_));
     let is_string = |(key, _): (&Value, &Value)| matches!(key, Value::Str(_));
-    if map.is_record() || map.iter().all(is_keyword) || map.iter().all(is_string) {
+    if map.iter().all(is_keyword) || map.iter().all(is_string) {
         return Ok(());
     }
     let mut seen = HashSet::with_capacity(map.len());
