@@ -5,7 +5,7 @@ use lispbox::lang::Engine;
 
 #[test]
 fn an_engine_without_the_metering_allocator_is_refused() {
-    let error = Engine::builder().build().err().expect("it is refused");
+    let error = Engine::builder().build().expect_err("it is refused");
     assert!(error.to_string().contains("install `lispbox::lang::Metered`"), "{error}");
     assert!(Engine::builder().unlimited_memory().build().is_ok());
 }

@@ -316,7 +316,7 @@ fn definitions_are_set_returned_and_removed() {
 #[test]
 fn restoring_says_why_it_fails() {
     let engine = engine();
-    let error = |text: &str| engine.restore(text).err().expect("it is no session of this engine");
+    let error = |text: &str| engine.restore(text).expect_err("it is no session of this engine");
     assert!(matches!(error("{}"), RestoreError::NotASession(_)));
     assert!(matches!(error("(lispbox-session 99)\n(history nil nil nil nil)\n"), RestoreError::Version(_)));
     let mut session = engine.session();
