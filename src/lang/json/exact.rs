@@ -65,7 +65,7 @@ fn significant(number: &str) -> (String, i64) {
     let digits = digits.trim_matches('0').to_owned();
     let power = match digits.is_empty() {
         true => 0,
-        false => exponent.parse::<i64>().unwrap_or(i64::MAX / 2) + whole.len() as i64 - leading_zeros as i64,
+        false => exponent.parse().unwrap_or(i64::MAX).saturating_add(whole.len() as i64 - leading_zeros as i64),
     };
     (digits, power)
 }
@@ -183,7 +183,13 @@ mod tests {
         ] {
             assert_eq!(survives(number), !number.starts_with("1E4"), "{number}");
         }
-        for number in ["123456789012345678901234567890", "0.1234567890123456789012", "1e309", "18446744073709551617"] {
+        for number in [
+            "123456789012345678901234567890",
+            "0.1234567890123456789012",
+            "1e309",
+            "18446744073709551617",
+            "0.00001e-9223372036854775808",
+        ] {
             assert!(!survives(number), "{number}");
         }
     }
