@@ -1,5 +1,6 @@
 //! The error of a conversion, with the place in the value.
 
+use crate::error::path::{self, Step};
 use crate::error::{Signal, describe};
 use crate::value::Value;
 use std::fmt;
@@ -13,15 +14,9 @@ pub struct ConvertError(Box<Cause>);
 struct Cause {
     message: String,
     /// The keys and indices that lead to the place, innermost first.
-    path: Vec<Step>,
+    path: Vec<Step<'static>>,
     /// The error or halt that stopped the conversion, if it was not the conversion's own.
     signal: Option<Signal>,
-}
-
-#[derive(Debug)]
-enum Step {
-    Key(String),
-    Index(usize),
 }
 
 impl ConvertError {
@@ -46,7 +41,7 @@ impl ConvertError {
     }
 
     pub(crate) fn at_key(mut self, key: &str) -> ConvertError {
-        self.0.path.push(Step::Key(key.to_owned()));
+        self.0.path.push(Step::Key(key.to_owned().into()));
         self
     }
 
@@ -69,15 +64,7 @@ impl ConvertError {
     /// assert!(message.ends_with("at sizes[1]: expected an integer, got \"two\" (a string)"), "{message}");
     /// ```
     pub fn place(&self) -> String {
-        let mut out = String::new();
-        for step in self.0.path.iter().rev() {
-            match step {
-                Step::Key(key) if out.is_empty() => out.push_str(key),
-                Step::Key(key) => out.extend([".", key]),
-                Step::Index(index) => out.push_str(&format!("[{index}]")),
-            }
-        }
-        out
+        path::written(self.0.path.iter().rev())
     }
 }
 

@@ -12,6 +12,7 @@ use serde::de::value::{StrDeserializer, StringDeserializer};
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -57,7 +58,8 @@ impl<'m, 'v> FromValue<'m, 'v> {
         let depth = self.deeper()?;
         match self.value {
             Value::Map(map) => {
-                Ok(Entries { machine: self.machine, map, at: 0, value: None, fields, seen: HashSet::new(), depth })
+                let seen = if fields.is_empty() { Seen::of_keys(map) } else { Seen::of_fields(fields) };
+                Ok(Entries { machine: self.machine, map, at: 0, value: None, fields, seen, depth })
             }
             other => Err(ConvertError::expected("a map", other)),
         }
@@ -312,11 +314,14 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
                 let entry = map.iter().next().and_then(|(key, value)| Some((key_text(key)?, value.clone())));
                 entry.ok_or_else(|| ConvertError::expected("the name of a variant as key", self.value))?
             }
-            Value::Str(text) => (text.as_str().to_owned(), Value::Nil),
-            named if let Some(name) = named.as_name() => (name.as_str().to_owned(), Value::Nil),
-            other => return Err(ConvertError::expected("the name of a variant, or a map with one entry", other)),
+            value => match key_text(value) {
+                Some(name) => (name, Value::Nil),
+                None => {
+                    return Err(ConvertError::expected("the name of a variant, or a map with one entry", value));
+                }
+            },
         };
-        let name = known(&name, variants).unwrap_or(name);
+        let name = known(name, variants).map_or(name, |at| variants[at]).to_owned();
         visitor.visit_enum(Variant { machine: self.machine, name, content, depth })
     }
 
@@ -329,24 +334,66 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
     }
 }
 
-/// Returns the name among `names` that a spelling means: the exact one, or the only one that differs in `-`, `_` and
-/// case alone.
-fn known(spelling: &str, names: &[&str]) -> Option<String> {
-    if names.contains(&spelling) {
-        return Some(spelling.to_owned());
+/// Returns the position among `names` of the one that a spelling means: the exact one, or the only one that differs in
+/// `-`, `_` and case alone.
+fn known(spelling: &str, names: &[&str]) -> Option<usize> {
+    if let Some(at) = names.iter().position(|name| *name == spelling) {
+        return Some(at);
     }
     let wanted = canonical(spelling);
-    let mut alike = names.iter().filter(|name| canonical(name) == wanted);
+    let mut alike = names.iter().enumerate().filter(|(_, name)| canonical(name) == wanted);
     match (alike.next(), alike.next()) {
-        (Some(name), None) => Some((*name).to_owned()),
+        (Some((at, _)), None) => Some(at),
         _ => None,
     }
 }
 
-fn key_text(key: &Value) -> Option<String> {
+/// Returns the text of a key that is text.
+fn key_text(key: &Value) -> Option<&str> {
     match key {
-        Value::Str(text) => Some(text.as_str().to_owned()),
-        key => key.as_name().map(|name| name.as_str().to_owned()),
+        Value::Str(text) => Some(text.as_str()),
+        key => key.as_name().map(|name| name.as_str()),
+    }
+}
+
+/// The names that the keys of a map have meant so far. A keyword and a string, or two spellings of a field, would
+/// overwrite each other.
+enum Seen {
+    /// The keys are of one kind, so that each means another name.
+    Distinct,
+    Names(HashSet<String>),
+    /// One bit for each of at most 64 fields of a struct.
+    Fields(u64),
+}
+
+impl Seen {
+    fn of_keys(map: &Map) -> Seen {
+        let mut keys = map.iter().map(|(key, _)| key);
+        let is_alike = match keys.next() {
+            None => true,
+            Some(Value::Keyword(_)) => keys.all(|key| matches!(key, Value::Keyword(_))),
+            Some(Value::Str(_)) => keys.all(|key| matches!(key, Value::Str(_))),
+            Some(_) => false,
+        };
+        if is_alike { Seen::Distinct } else { Seen::Names(HashSet::new()) }
+    }
+
+    fn of_fields(fields: &[&str]) -> Seen {
+        if fields.len() <= 64 { Seen::Fields(0) } else { Seen::Names(HashSet::new()) }
+    }
+
+    /// Adds a name, which is the field at a position if that is known.
+    fn add(&mut self, name: &str, field: Option<usize>) -> Result<(), ConvertError> {
+        let is_new = match (self, field) {
+            (Seen::Distinct, _) | (Seen::Fields(_), None) => true,
+            (Seen::Names(names), _) => names.insert(name.to_owned()),
+            (Seen::Fields(bits), Some(at)) => {
+                let before = *bits;
+                *bits |= 1 << at;
+                *bits != before
+            }
+        };
+        if is_new { Ok(()) } else { Err(ConvertError::new(format!("two keys of the map mean `{name}`"))) }
     }
 }
 
@@ -378,18 +425,18 @@ struct Entries<'m, 'v, 'f> {
     map: &'v Arc<Map>,
     at: usize,
     /// The key and the value of the current entry.
-    value: Option<(String, &'v Value)>,
+    value: Option<(Cow<'v, str>, &'v Value)>,
     /// The fields of a struct.
     fields: &'f [&'static str],
-    seen: HashSet<String>,
+    seen: Seen,
     depth: usize,
 }
 
-impl<'de> MapAccess<'de> for Entries<'_, '_, '_> {
+impl<'de, 'v> MapAccess<'de> for Entries<'_, 'v, '_> {
     type Error = ConvertError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ConvertError> {
-        let map: &Map = self.map;
+        let map: &'v Map = self.map;
         let (key, value) = loop {
             if self.at >= map.positions() {
                 return Ok(None);
@@ -402,23 +449,19 @@ impl<'de> MapAccess<'de> for Entries<'_, '_, '_> {
         self.machine.charge(1)?;
         let Some(text) = key_text(key) else {
             let shown = key.to_string();
-            if !self.seen.insert(shown.clone()) {
-                return Err(ConvertError::new(format!("two keys of the map mean `{shown}`")));
-            }
+            self.seen.add(&shown, None)?;
             let read = seed.deserialize(Key { machine: self.machine, key }).map_err(|error| error.at_key(&shown))?;
-            self.value = Some((shown, value));
+            self.value = Some((shown.into(), value));
             return Ok(Some(read));
         };
-        let name = if self.fields.is_empty() { text } else { known(&text, self.fields).unwrap_or(text) };
-        if self.fields.is_empty() || self.fields.contains(&name.as_str()) {
-            // A keyword and a string, or two spellings of a field, would overwrite each other.
-            if !self.seen.insert(name.clone()) {
-                return Err(ConvertError::new(format!("two keys of the map mean `{name}`")));
-            }
+        let field = known(text, self.fields);
+        let name = field.map_or(text, |at| self.fields[at]);
+        if field.is_some() || self.fields.is_empty() {
+            self.seen.add(name, field)?;
         }
-        let text_key: StrDeserializer<'_, ConvertError> = name.as_str().into_deserializer();
-        let read = seed.deserialize(TextKey(text_key, &name, key)).map_err(|error| error.at_key(&name))?;
-        self.value = Some((name, value));
+        let text_key: StrDeserializer<'_, ConvertError> = name.into_deserializer();
+        let read = seed.deserialize(TextKey(text_key, name, key)).map_err(|error| error.at_key(name))?;
+        self.value = Some((name.into(), value));
         Ok(Some(read))
     }
 

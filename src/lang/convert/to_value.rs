@@ -16,12 +16,17 @@ use std::sync::Arc;
 const SHAPES: usize = 32;
 
 /// The state of a conversion.
-struct Building<'m> {
+pub(super) struct Building<'m> {
     machine: &'m mut Machine,
     /// The shapes of the structs so far.
     shapes: Vec<Known>,
     depth: usize,
+    /// The number of parts so far. They are charged in groups.
+    parts: u64,
 }
+
+/// The number of parts that are charged at once.
+const GROUP: u64 = 64;
 
 /// The shape of a struct that has been converted.
 struct Known {
@@ -33,17 +38,38 @@ struct Known {
 }
 
 /// Converts one value.
-pub(super) struct ToValue<'b, 'm>(Place<'b, 'm>);
-
-/// The outermost value owns the state; the others borrow it.
-enum Place<'b, 'm> {
-    Outermost(Building<'m>),
+pub(super) enum ToValue<'b, 'm> {
+    /// The outermost value. It needs a state only if it has parts.
+    Outermost(&'m mut Machine),
     Within(&'b mut Building<'m>),
 }
 
-impl<'m> ToValue<'_, 'm> {
+/// The access of a value with parts to the state: the outermost value owns it, the others borrow it. It is boxed, so that
+/// the access is small.
+enum Place<'b, 'm> {
+    Outermost(Box<Building<'m>>),
+    Within(&'b mut Building<'m>),
+}
+
+impl<'b, 'm> ToValue<'b, 'm> {
     pub(super) fn new(machine: &'m mut Machine) -> Self {
-        ToValue(Place::Outermost(Building { machine, shapes: Vec::new(), depth: 0 }))
+        ToValue::Outermost(machine)
+    }
+
+    fn machine(&mut self) -> &mut Machine {
+        match self {
+            ToValue::Outermost(machine) => machine,
+            ToValue::Within(building) => building.machine,
+        }
+    }
+
+    fn place(self) -> Place<'b, 'm> {
+        match self {
+            ToValue::Outermost(machine) => {
+                Place::Outermost(Box::new(Building { machine, shapes: Vec::new(), depth: 0, parts: 0 }))
+            }
+            ToValue::Within(building) => Place::Within(building),
+        }
     }
 }
 
@@ -54,12 +80,23 @@ impl<'m> Place<'_, 'm> {
             Place::Within(building) => building,
         }
     }
+
+    /// Charges the parts of the last group at the end of the outermost value.
+    fn end(self) -> Result<(), ConvertError> {
+        match self {
+            Place::Outermost(building) => Ok(building.machine.charge(building.parts % GROUP)?),
+            Place::Within(_) => Ok(()),
+        }
+    }
 }
 
 impl<'m> Building<'m> {
     /// Converts a part of the value.
     fn part<T: Serialize + ?Sized>(&mut self, part: &T) -> Result<Value, ConvertError> {
-        self.machine.charge(1)?;
+        self.parts += 1;
+        if self.parts.is_multiple_of(GROUP) {
+            self.machine.charge(GROUP)?;
+        }
         if self.depth >= super::from_value::NESTING {
             return Err(ConvertError::new(format!(
                 "expected data that nests at most {} deep",
@@ -67,7 +104,7 @@ impl<'m> Building<'m> {
             )));
         }
         self.depth += 1;
-        let value = part.serialize(ToValue(Place::Within(self)));
+        let value = part.serialize(ToValue::Within(self));
         self.depth -= 1;
         value
     }
@@ -174,15 +211,15 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
 
     fn serialize_str(mut self, value: &str) -> Result<Value, ConvertError> {
         if value.len() >= 4_096 {
-            self.0.building().machine.reserve(value.len() as u64)?;
+            self.machine().reserve(value.len() as u64)?;
         }
         Ok(Value::string(value))
     }
 
     fn serialize_bytes(mut self, value: &[u8]) -> Result<Value, ConvertError> {
-        let building = self.0.building();
-        building.machine.charge(value.len() as u64)?;
-        building.machine.reserve_values(value.len() as u64)?;
+        let machine = self.machine();
+        machine.charge(value.len() as u64)?;
+        machine.reserve_values(value.len() as u64)?;
         Ok(Value::vector(value.iter().map(|byte| Value::Int(i64::from(*byte))).collect()))
     }
 
@@ -220,26 +257,28 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        mut self,
+        self,
         _: &'static str,
         _: u32,
         variant: &'static str,
         value: &T,
     ) -> Result<Value, ConvertError> {
-        let value = self.0.building().part(value).map_err(|error| error.at_key(variant))?;
+        let mut place = self.place();
+        let value = place.building().part(value).map_err(|error| error.at_key(variant))?;
+        place.end()?;
         Ok(single(variant, value))
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<Items<'b, 'm>, ConvertError> {
-        Items::new(self.0, length.unwrap_or(0), None)
+        Items::new(self.place(), length.unwrap_or(0), None)
     }
 
     fn serialize_tuple(self, length: usize) -> Result<Items<'b, 'm>, ConvertError> {
-        Items::new(self.0, length, None)
+        Items::new(self.place(), length, None)
     }
 
     fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<Items<'b, 'm>, ConvertError> {
-        Items::new(self.0, length, None)
+        Items::new(self.place(), length, None)
     }
 
     fn serialize_tuple_variant(
@@ -249,15 +288,15 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
         variant: &'static str,
         length: usize,
     ) -> Result<Items<'b, 'm>, ConvertError> {
-        Items::new(self.0, length, Some(variant))
+        Items::new(self.place(), length, Some(variant))
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'b, 'm>, ConvertError> {
-        Ok(Entries { place: self.0, map: Map::default(), key: None, has_other_keys: false })
+        Ok(Entries { place: self.place(), map: Map::default(), key: None, has_other_keys: false })
     }
 
     fn serialize_struct(self, name: &'static str, length: usize) -> Result<Fields<'b, 'm>, ConvertError> {
-        Ok(Fields::new(self.0, name, length, None))
+        Ok(Fields::new(self.place(), name, length, None))
     }
 
     fn serialize_struct_variant(
@@ -267,7 +306,7 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
         variant: &'static str,
         length: usize,
     ) -> Result<Fields<'b, 'm>, ConvertError> {
-        Ok(Fields::new(self.0, variant, length, Some(variant)))
+        Ok(Fields::new(self.place(), variant, length, Some(variant)))
     }
 }
 
@@ -290,12 +329,13 @@ impl<'b, 'm> Items<'b, 'm> {
         Ok(building.machine.grown(self.items.len())?)
     }
 
-    fn finish(self) -> Value {
+    fn finish(self) -> Result<Value, ConvertError> {
+        self.place.end()?;
         let items = Value::vector(self.items);
-        match self.variant {
+        Ok(match self.variant {
             Some(variant) => single(variant, items),
             None => items,
-        }
+        })
     }
 }
 
@@ -310,7 +350,7 @@ macro_rules! items {
             }
 
             fn end(self) -> Result<Value, ConvertError> {
-                Ok(self.finish())
+                self.finish()
             }
         })*
     };
@@ -358,6 +398,7 @@ impl SerializeMap for Entries<'_, '_> {
     }
 
     fn end(self) -> Result<Value, ConvertError> {
+        self.place.end()?;
         let map = if self.has_other_keys { self.map } else { self.map.into_record() };
         Ok(Value::Map(Arc::new(map)))
     }
@@ -395,7 +436,7 @@ impl<'b, 'm> Fields<'b, 'm> {
         Ok(())
     }
 
-    fn finish(mut self) -> Value {
+    fn finish(mut self) -> Result<Value, ConvertError> {
         let building = self.place.building();
         let shape = match self.known {
             Some(known) if building.shapes[known].fields.len() == self.values.len() => {
@@ -407,11 +448,12 @@ impl<'b, 'm> Fields<'b, 'm> {
             }
             None => building.shape(self.name, self.names),
         };
+        self.place.end()?;
         let record = Value::Map(Arc::new(Map::with_shape(shape, self.values)));
-        match self.variant {
+        Ok(match self.variant {
             Some(variant) => single(variant, record),
             None => record,
-        }
+        })
     }
 }
 
@@ -426,7 +468,7 @@ macro_rules! fields {
             }
 
             fn end(self) -> Result<Value, ConvertError> {
-                Ok(self.finish())
+                self.finish()
             }
         })*
     };

@@ -5,6 +5,7 @@
 //! an error, and no program can catch it.
 
 mod code;
+pub(crate) mod path;
 pub mod render;
 pub mod suggest;
 

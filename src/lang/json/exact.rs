@@ -1,5 +1,6 @@
 //! Finds numbers in JSON text that a reader which keeps doubles would round (RFC 8259, section 6).
 
+use crate::error::path::{self, Step};
 use std::fmt;
 
 /// Most significant digits of a number that always survive the conversion to a double and back.
@@ -121,10 +122,6 @@ impl<'t> Iterator for Tokens<'t> {
 
 /// Returns the place of the token that ends at `end`.
 fn place(text: &str, end: usize) -> String {
-    enum Step<'t> {
-        Index(usize),
-        Key(&'t str),
-    }
     let mut path: Vec<Step<'_>> = Vec::new();
     let mut tokens = Tokens { text, at: 0 };
     let mut latest = "";
@@ -136,11 +133,11 @@ fn place(text: &str, end: usize) -> String {
             Token::Text(text) => latest = text,
             Token::Number(_) => {}
             Token::Mark(b'[') => path.push(Step::Index(0)),
-            Token::Mark(b'{') => path.push(Step::Key("")),
+            Token::Mark(b'{') => path.push(Step::Key("".into())),
             Token::Mark(b']' | b'}') => drop(path.pop()),
             Token::Mark(b':') => {
                 if let Some(step) = path.last_mut() {
-                    *step = Step::Key(latest);
+                    *step = Step::Key(latest.into());
                 }
             }
             Token::Mark(_) => {
@@ -150,15 +147,7 @@ fn place(text: &str, end: usize) -> String {
             }
         }
     }
-    let mut out = String::new();
-    for step in &path {
-        match step {
-            Step::Index(index) => out.push_str(&format!("[{index}]")),
-            Step::Key(key) if out.is_empty() => out.push_str(key),
-            Step::Key(key) => out.extend([".", key]),
-        }
-    }
-    out
+    path::written(path.iter())
 }
 
 #[cfg(test)]
