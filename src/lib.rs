@@ -67,6 +67,8 @@
 //! - `lang::host`: the only interface to the outside: the [`Host`](lang::Host) trait, and clocks.
 //! - `lang::convert`: conversion between values and Rust types by serde.
 //! - `lang::embed`: the interface for Rust programs: closures as functions and tools, worlds, runs and their outcomes.
+//! - `lang::runs`: the log of a run's host calls, and the host that answers logged calls, by which a run that waits for
+//!   a person is suspended and resumed.
 //! - [`lang::Session`], `lang::evaluation`, `lang::reply`: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
 //!   configuration, policy, audit, logs, metrics. Its page lists its layers.

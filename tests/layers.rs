@@ -42,7 +42,7 @@ const LANGUAGE: House = House {
             "value",
         ],
         &["absent", "lexer", "reader"],
-        &["convert", "expand", "json", "resolve"],
+        &["convert", "expand", "json", "resolve", "runs"],
         &["eval"],
         &["builtin", "prelude", "snapshot"],
         &["embed", "engine", "environment", "evaluation", "foreign", "reply", "session"],

@@ -6,7 +6,7 @@ use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::form::Form;
 use crate::machine::Machine;
 use crate::meter;
-use crate::reply::{Failure, Reply, Spent, Status};
+use crate::reply::{Failure, Mark, Reply, Spent, Status};
 use crate::span::Source;
 use crate::value::Value;
 use crate::value::print::{Printed, print_within};
@@ -23,10 +23,17 @@ pub fn refused(error: Error) -> Reply {
 /// with the form.
 pub type Finish<'f> = dyn FnMut(&mut Machine, &Value) -> Outcome<()> + 'f;
 
+/// A program to evaluate, from its beginning or from a form at which it was suspended.
+pub struct Evaluated<'e> {
+    pub program: &'e Program,
+    pub source: Arc<Source>,
+    pub from: Option<&'e Mark>,
+}
+
 /// Evaluates a program and prints its value.
-pub fn evaluate(machine: &mut Machine, program: &Program, source: &Arc<Source>, bind: &mut Bind<'_>) -> Reply {
+pub fn evaluate(machine: &mut Machine, evaluated: &Evaluated<'_>, bind: &mut Bind<'_>) -> Reply {
     let mut shown = None;
-    let mut reply = evaluate_to(machine, program, source, bind, &mut |machine, value| {
+    let mut reply = evaluate_to(machine, evaluated, bind, &mut |machine, value| {
         shown = Some(show(machine, value)?);
         Ok(())
     });
@@ -48,14 +55,13 @@ pub type Bind<'b> = dyn FnMut(&mut Machine) -> Outcome<()> + 'b;
 /// Evaluates a program form by form.
 pub fn evaluate_to(
     machine: &mut Machine,
-    program: &Program,
-    source: &Arc<Source>,
+    evaluated: &Evaluated<'_>,
     bind: &mut Bind<'_>,
     finish: &mut Finish<'_>,
 ) -> Reply {
     let mut reply = Reply::default();
     let live_before = meter::live();
-    if let Err(signal) = run_forms(machine, program, source, bind, finish, &mut reply) {
+    if let Err(signal) = run_forms(machine, evaluated, bind, finish, &mut reply) {
         let (status, failure) = diagnose(&signal);
         if let Raised::Fault(Fault { error, .. }) = signal.raised() {
             machine.core.globals.history[3] = Value::Exception(error.clone());
@@ -84,12 +90,12 @@ pub fn evaluate_to(
 /// Runs the forms of a program, each as a transaction, and passes the value of the last one to `finish`.
 fn run_forms(
     machine: &mut Machine,
-    program: &Program,
-    source: &Arc<Source>,
+    evaluated: &Evaluated<'_>,
     bind: &mut Bind<'_>,
     finish: &mut Finish<'_>,
     reply: &mut Reply,
 ) -> Outcome<()> {
+    let Evaluated { program, source, from } = evaluated;
     let text = &*program.text;
     let limits = &machine.core.meter.limits;
     if text.len() as u64 > limits.program {
@@ -105,10 +111,16 @@ fn run_forms(
     machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
     let mut last = Value::Nil;
     let count = forms.len();
+    let first = match from {
+        Some(mark) => resume(machine, mark, count, reply)?,
+        None => 0,
+    };
     let has_aliases = memchr::memmem::find(text.as_bytes(), b"::").is_some();
-    for (ordinal, mut form) in forms.into_iter().enumerate() {
+    for (ordinal, mut form) in forms.into_iter().enumerate().skip(first) {
         let span = form.span;
         machine.core.form = ordinal as u32;
+        let begun = Begun::of(machine);
+        machine.core.host.begin_form(ordinal as u32);
         let is_last = ordinal + 1 == count;
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
@@ -136,6 +148,9 @@ fn run_forms(
             Err(signal) => {
                 drop(last);
                 machine.core.undo();
+                if matches!(signal.raised(), Raised::Halt(Halt::Suspended)) {
+                    reply.mark = Some(Box::new(begun.mark(machine, &reply.defined)));
+                }
                 return Err(signal.at(source, span));
             }
         }
@@ -148,6 +163,69 @@ fn run_forms(
     history[1] = std::mem::take(&mut history[0]);
     history[0] = last;
     Ok(())
+}
+
+/// Continues a run at the form of the mark, and returns the ordinal of the form.
+fn resume(machine: &mut Machine, mark: &Mark, forms: usize, reply: &mut Reply) -> Outcome<usize> {
+    let form = mark.form as usize;
+    if form >= forms {
+        let how = format!("the run was suspended at form {form}, and the program has {forms}");
+        return Err(Halt::Diverged(how).into());
+    }
+    let core = &mut *machine.core;
+    core.meter.resume(mark.fuel, mark.calls.len() as u32);
+    core.random = mark.random;
+    core.globals.generated = core.globals.generated.max(mark.generated);
+    core.prints.clone_from(&mark.prints);
+    core.prints_cut = mark.prints_cut;
+    core.calls.clone_from(&mark.calls);
+    reply.defined.clone_from(&mark.defined);
+    Ok(form)
+}
+
+/// The state of an evaluation when a form begins, as far as the form changes it and it is not undone with the form.
+struct Begun {
+    form: u32,
+    fuel: u64,
+    random: Option<u64>,
+    generated: u64,
+    prints: usize,
+    prints_cut: u64,
+    calls: usize,
+}
+
+impl Begun {
+    fn of(machine: &Machine) -> Begun {
+        let core = &*machine.core;
+        Begun {
+            form: core.form,
+            fuel: core.meter.fuel_spent(),
+            random: core.random,
+            generated: core.globals.generated,
+            prints: core.prints.len(),
+            prints_cut: core.prints_cut,
+            calls: core.calls.len(),
+        }
+    }
+
+    /// Returns the place at which the suspended run is resumed, and undoes what the form has printed.
+    fn mark(&self, machine: &mut Machine, defined: &[String]) -> Mark {
+        let core = &mut *machine.core;
+        core.prints.truncate(self.prints);
+        core.prints_cut = self.prints_cut;
+        Mark {
+            form: self.form,
+            program: core.programs,
+            fuel: self.fuel,
+            random: self.random,
+            generated: self.generated,
+            prints: core.prints.clone(),
+            prints_cut: self.prints_cut,
+            defined: defined.to_vec(),
+            calls: core.calls[..self.calls].to_vec(),
+            inputs: Vec::new(),
+        }
+    }
 }
 
 fn read_forms(text: &str, source: &Arc<Source>) -> Outcome<Vec<Form>> {
@@ -239,6 +317,8 @@ pub fn diagnose(signal: &Signal) -> (Status, Failure) {
             let (status, code, limit) = match halt {
                 Halt::Limit { name, .. } => (Status::Limit, "LimitExceeded", Some((*name).to_string())),
                 Halt::Cancelled => (Status::Cancelled, "Cancelled", None),
+                Halt::Suspended => (Status::Suspended, "Suspended", None),
+                Halt::Diverged(_) => (Status::Error, "ReplayDiverged", None),
             };
             let rendered = format!("{code}: {message}");
             (status, Failure { error: code.to_string(), message, limit, rendered, ..Failure::default() })

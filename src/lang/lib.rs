@@ -12,7 +12,8 @@
 //!    builtin), `operators`, `registry` (the table of all names), `index` (search), `foreign_text`. These files
 //!    refer to each other: a value can be a builtin, and the signature of a builtin names the machine.
 //! 3. `lexer`, `reader`: text to forms. `absent`: advice on names that do not exist.
-//! 4. `expand`, `resolve`, `json`, `convert`: macro expansion, name resolution, JSON, conversion by serde.
+//! 4. `expand`, `resolve`, `json`, `convert`, `runs`: macro expansion, name resolution, JSON, conversion by serde, the
+//!    log of host calls by which a run is suspended and resumed.
 //! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
 //! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
 //!    sessions).
@@ -80,6 +81,7 @@ pub mod reader;
 mod registry;
 mod reply;
 mod resolve;
+mod runs;
 mod session;
 mod snapshot;
 mod span;
@@ -87,12 +89,15 @@ pub mod value;
 
 pub use convert::ConvertError;
 pub use embed::{
-    Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments, Outcome,
-    Program, Progress, Report, RestoreError, Run, SessionError, Suspended, ToolEntry, Tools, World,
+    Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments,
+    NoQuestion, Outcome, Program, Progress, Report, RestoreError, Run, RunError, SessionError, Suspended, ToolEntry,
+    Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use error::{Error, ErrorCode, Signal};
-pub use host::{CallId, CallRecord, OsRandom, SeededRandom, SystemClock, TestClock, ToolError, ToolErrorKind};
+pub use host::{
+    CallId, CallRecord, Decision, OsRandom, Question, SeededRandom, SystemClock, TestClock, ToolError, ToolErrorKind,
+};
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
 pub use reply::{Failure, Reply, Spent, Status};
@@ -120,6 +125,10 @@ pub use machine::Stacks;
 pub use meter::Residence;
 #[doc(hidden)]
 pub use native::{ArityRange, Builtin};
+#[doc(hidden)]
+pub use reply::Mark;
+#[doc(hidden)]
+pub use runs::{CallState, Draw, Entry, Journal, Keep, Logged, Recorder, RunLog};
 #[doc(hidden)]
 pub use session::Request;
 #[doc(hidden)]

@@ -52,6 +52,10 @@ pub struct Reply {
     pub session: Option<String>,
     /// The resources spent.
     pub spent: Spent,
+    /// The place at which a suspended run is resumed.
+    #[doc(hidden)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Box<Mark>>,
     /// The failure, if any; its fields are flattened into those of the reply.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -60,6 +64,34 @@ pub struct Reply {
 /// Deserializes a value that is present, even if it is null.
 fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(from).map(Some)
+}
+
+/// The place at which a suspended run is resumed: before a top-level form, with what the forms before it have spent and
+/// printed.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mark {
+    /// Ordinal of the form, from 0.
+    pub form: u32,
+    /// The number of the program in its session, from 1.
+    pub program: u32,
+    /// The steps spent.
+    pub fuel: u64,
+    /// The state of the random number generator, if it is seeded.
+    pub random: Option<u64>,
+    /// The number of names that `gensym` has generated.
+    pub generated: u64,
+    /// The printed text, within the output limit.
+    pub prints: String,
+    /// The number of printed bytes beyond the output limit.
+    pub prints_cut: u64,
+    /// The names that were defined.
+    pub defined: Vec<String>,
+    /// The tool calls that were made.
+    pub calls: Vec<CallRecord>,
+    /// The names of the data and the parameters, whose values the session keeps for the run.
+    pub inputs: Vec<String>,
 }
 
 /// The final status of an evaluation.
@@ -81,6 +113,8 @@ pub enum Status {
     Limit,
     /// It was cancelled from outside.
     Cancelled,
+    /// It waits for the decision of a person, and can be resumed.
+    Suspended,
 }
 
 impl Status {
@@ -95,6 +129,7 @@ impl Status {
             Status::Error => "error",
             Status::Limit => "limit",
             Status::Cancelled => "cancelled",
+            Status::Suspended => "suspended",
         }
     }
 }

@@ -4,13 +4,13 @@ use crate::builtin::discovery;
 use crate::builtin::discovery::vocabulary::{self, Word};
 use crate::embed::{Program, Report, RestoreError, SessionError};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Halt, Signal};
 use crate::eval::internal_error;
-use crate::evaluation::{Bind, Finish, bind_json, diagnose, evaluate, evaluate_to, refused};
+use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, evaluate_to, refused};
 use crate::host::{Host, HostAccess, NoHost};
 use crate::machine::{Core, Machine};
 use crate::meter::{self, Account, Limits, Meter};
-use crate::reply::{Failure, Reply};
+use crate::reply::{Failure, Mark, Reply};
 use crate::snapshot::EncodeError;
 use crate::span::{Source, SourceName};
 use crate::value::release;
@@ -28,12 +28,14 @@ pub struct Request {
     pub limits: Limits,
     /// The name of the program in error messages; `program 1` and so on if `None`.
     pub name: Option<String>,
+    /// The place at which a suspended run of the program is resumed.
+    pub from: Option<Box<Mark>>,
 }
 
 impl Request {
     /// Creates a request with the default limits.
     pub fn new(program: impl Into<String>) -> Request {
-        Request { program: program.into(), data: None, limits: Limits::default(), name: None }
+        Request { program: program.into(), data: None, limits: Limits::default(), name: None, from: None }
     }
 }
 
@@ -59,6 +61,16 @@ pub struct Session {
     pub(crate) report: Report,
 }
 
+/// A program that is about to be evaluated, with its limits, its name, and the place at which it is resumed.
+pub(crate) struct Planned<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) limits: &'p Limits,
+    pub(crate) name: Option<&'p str>,
+    pub(crate) from: Option<&'p Mark>,
+    /// The names of its data and parameters, whose values the session keeps for it if it is suspended.
+    pub(crate) inputs: &'p [String],
+}
+
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>) -> Session {
         Session { engine, kept: None, report: Report::default() }
@@ -68,12 +80,17 @@ impl Session {
     /// The definitions of each form are kept, up to the first form that fails.
     #[doc(hidden)]
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
-        let Request { program, data, limits, name } = request;
+        let Request { program, data, limits, name, from } = request;
+        let inputs = if data.is_some() { vec!["data".to_owned()] } else { Vec::new() };
         let mut bind = |machine: &mut Machine| match &data {
-            Some(data) => bind_json(machine, "data", data),
-            None => Ok(()),
+            // A resumed run has its data; a later program may have bound other data.
+            Some(data) if from.is_none() => bind_json(machine, "data", data),
+            _ => Ok(()),
         };
-        self.evaluate_with(&Program::from(program), &limits, name.as_deref(), &*host, &mut bind, None)
+        let program = Program::from(program);
+        let (name, from) = (name.as_deref(), from.as_deref());
+        let planned = Planned { program: &program, limits: &limits, name, from, inputs: &inputs };
+        self.evaluate_with(&planned, &*host, &mut bind, None)
     }
 
     /// Copies the session: the definitions of both are the same, and later changes of one do not affect the other. The
@@ -104,22 +121,48 @@ impl Session {
     /// Evaluates a program, and passes its value to `finish` or else prints it.
     pub(crate) fn evaluate_with(
         &mut self,
-        program: &Program,
-        limits: &Limits,
-        name: Option<&str>,
+        planned: &Planned<'_>,
         host: &dyn Host,
         bind: &mut Bind<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Reply {
+        let Planned { program, limits, name, from, inputs } = *planned;
         self.with_machine(limits, host, |machine| {
-            machine.core.programs = machine.core.programs.saturating_add(1);
+            let number = match from {
+                Some(mark) => mark.program,
+                None => {
+                    machine.core.programs = machine.core.programs.saturating_add(1);
+                    machine.core.programs
+                }
+            };
             let given = name.map(|name| SourceName::Given(name.into()));
-            let name = given.unwrap_or(SourceName::Program(machine.core.programs));
+            let name = given.unwrap_or(SourceName::Program(number));
             let source = Arc::new(Source { name, text: (&*program.text).into(), is_hidden: false });
-            match finish {
-                Some(finish) => evaluate_to(machine, program, &source, bind, finish),
-                None => evaluate(machine, program, &source, bind),
+            let evaluated = Evaluated { program, source, from };
+            let bind: &mut Bind<'_> = &mut |machine| {
+                if let Some(mark) = from {
+                    machine.core.lend_inputs(mark.program, &mark.inputs).map_err(|name| {
+                        let how = format!("the session does not hold the value of `{name}` that the run was given");
+                        Signal::from(Halt::Diverged(how))
+                    })?;
+                }
+                bind(machine)
+            };
+            let mut reply = match finish {
+                Some(finish) => evaluate_to(machine, &evaluated, bind, finish),
+                None => evaluate(machine, &evaluated, bind),
+            };
+            match &mut reply.mark {
+                Some(mark) => {
+                    mark.program = number;
+                    mark.inputs = from.map_or_else(Vec::new, |mark| mark.inputs.clone());
+                    mark.inputs.extend(inputs.iter().cloned());
+                    machine.core.keep_inputs(number, &mark.inputs);
+                }
+                None if from.is_some() => machine.core.drop_inputs(number),
+                None => {}
             }
+            reply
         })
         .unwrap_or_else(refused)
     }

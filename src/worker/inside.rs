@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    Audience, CallId, Catalogue, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError,
-    ToolReply,
+    Audience, CallId, Catalogue, Decision, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall,
+    ToolError, ToolReply,
 };
 
 use super::lock;
@@ -80,8 +80,9 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
                 known = session.changes();
                 Done::Taken(taken)
             }
-            Instruction::Evaluate { program, data, limits, name, servers } => {
-                let request = Request { program, data, limits, name: Some(name) };
+            Instruction::Evaluate { program, data, limits, name, servers, from } => {
+                let from = from.and_then(|mark| serde_json::from_str(&mark).ok());
+                let request = Request { program, data, limits, name: Some(name), from };
                 Done::evaluated(&session.eval(request, link.host(servers)))
             }
             Instruction::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
@@ -255,6 +256,18 @@ impl Host for PipeHost {
             }
             _ => ToolReply::Error(lost()),
         }
+    }
+
+    fn decide(&self, questions: &[crate::lang::Question]) -> Vec<Decision> {
+        match self.link.ask(Question::Decide(questions.to_vec())) {
+            Some(Answer::Decided(decisions)) => decisions,
+            _ => Vec::new(),
+        }
+    }
+
+    fn begin_form(&self, form: u32) {
+        // If the server has gone, it keeps no log.
+        let _ = self.link.report(&Report::Form(form));
     }
 
     fn note(&self, call: &CallId) -> Option<String> {

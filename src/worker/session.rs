@@ -1,5 +1,6 @@
 //! A session whose programs run in a worker process, used like an in-process session.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::lang::internal::NoHost;
 use crate::lang::{
-    CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
+    CallId, CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
     ToolError, ToolReply,
 };
 
@@ -236,10 +237,11 @@ impl Sandbox for Workers {
 impl Environment for WorkerSession {
     fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.programs += 1;
-        let Request { program, data, limits, name } = request;
+        let Request { program, data, limits, name, from } = request;
+        let from = from.and_then(|mark| serde_json::to_string(&mark).ok());
         let name = name.unwrap_or_else(|| format!("program {}", self.programs));
         let servers = host.servers();
-        let instruction = Instruction::Evaluate { program, data, limits: limits.clone(), name, servers };
+        let instruction = Instruction::Evaluate { program, data, limits: limits.clone(), name, servers, from };
         match self.instruction(&instruction, &host, &limits) {
             Ok(Done::Evaluated(reply)) => {
                 serde_json::from_str(&reply).unwrap_or_else(|_| self.lost_reply(&nonsense(), Costs::default()))
@@ -339,6 +341,8 @@ struct Conversation<'a> {
     /// Number of questions that other threads are putting to the host.
     outstanding: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<CallRecord>>>,
+    /// The positions of the calls that a person is asked about.
+    asked: Arc<Mutex<HashMap<CallId, usize>>>,
     cancelled: Option<Instant>,
     /// True once a report of the worker has arrived.
     heard: bool,
@@ -358,6 +362,7 @@ impl<'a> Conversation<'a> {
             computed: Duration::ZERO,
             outstanding: Arc::default(),
             calls: Arc::default(),
+            asked: Arc::default(),
             cancelled: None,
             heard: false,
         }
@@ -371,6 +376,7 @@ impl<'a> Conversation<'a> {
                 None => {}
                 Some(Report::Ask(number, question)) => self.answer(number, question)?,
                 Some(Report::GiveUp(call)) => self.host.give_up(&call),
+                Some(Report::Form(form)) => self.host.begin_form(form),
                 Some(Report::Print(text)) => self.host.print(&text),
                 Some(Report::Refused { server, tool }) => self.host.refused(&server, &tool),
                 Some(Report::Done(done)) => break done,
@@ -433,6 +439,10 @@ impl<'a> Conversation<'a> {
         let instructions = self.worker.instructions.clone();
         match question {
             Question::Call(call) => return self.call(number, call),
+            Question::Decide(questions) => {
+                let decisions = self.host.decide(&questions);
+                instructions.give(&Instruction::Answer(number, Answer::Decided(decisions)));
+            }
             Question::Now => instructions.give(&Instruction::Answer(number, Answer::Now(self.host.now_millis()))),
             Question::Random => instructions.give(&Instruction::Answer(number, Answer::Random(self.host.random()))),
             Question::Fork => instructions.give(&Instruction::Answer(number, Answer::Forked(self.host.fork_session()))),
@@ -459,7 +469,12 @@ impl<'a> Conversation<'a> {
     /// Makes a tool call. With no parallel branches, nothing else waits for the host, so this thread makes the call;
     /// each call of a parallel branch gets a thread.
     fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), WorkerFailure> {
-        let place = {
+        call.approved = None;
+        // A call that was asked about is made again.
+        let asked = lock(&self.asked).remove(&call.id);
+        let place = if let Some(place) = asked {
+            place
+        } else {
             let mut calls = lock(&self.calls);
             if calls.len() >= self.limits.calls as usize {
                 return Err(WorkerFailure::Calls(self.limits.calls));
@@ -472,12 +487,15 @@ impl<'a> Conversation<'a> {
         call.remaining = call.remaining.min(self.limits.total.saturating_sub(self.begun.elapsed()));
         call.timeout = call.timeout.min(self.limits.tool);
         let alone = call.id.branch.is_empty();
-        let (host, instructions, calls) =
-            (Arc::clone(&self.host), self.worker.instructions.clone(), Arc::clone(&self.calls));
+        let (host, instructions) = (Arc::clone(&self.host), self.worker.instructions.clone());
+        let (calls, asked) = (Arc::clone(&self.calls), Arc::clone(&self.asked));
         let make = move || {
             let (begun, id) = (Instant::now(), call.id.clone());
             let reply = host.call(call);
             let note = host.note(&id);
+            if matches!(reply, ToolReply::Ask(_)) {
+                lock(&asked).insert(id, place);
+            }
             if let Some(record) = lock(&calls).get_mut(place) {
                 record.ms = begun.elapsed().as_millis() as u64;
                 record.outcome = reply.outcome().into();

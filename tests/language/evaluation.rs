@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Scripted, engine, eval, host, run, session, value, with_limit};
-use lispbox::lang::{CallId, Engine, Request, Status, ToolReply};
+use lispbox::lang::{CallId, Engine, Question, Request, Status, ToolReply};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -177,9 +177,19 @@ fn replies_can_be_errors_denials_and_questions() {
     let host = Arc::new(
         Scripted::new()
             .tool("t/denied", json!({"type": "object"}), |_| ToolReply::Denied("by rule t/*".to_string()))
-            .tool("t/ask", json!({"type": "object"}), |_| ToolReply::Ask("may it?".to_string())),
+            .tool("t/unapproved", json!({"type": "object"}), |_| ToolReply::Unapproved("nobody is there".to_string()))
+            .tool("t/ask", json!({"type": "object"}), |_| {
+                ToolReply::Ask(Box::new(Question {
+                    id: CallId::default(),
+                    server: "t".into(),
+                    tool: "ask".into(),
+                    arguments: "{}".to_owned(),
+                    reason: "may it?".to_owned(),
+                }))
+            }),
     );
-    for (program, code) in [("(t/denied)", "ToolDenied"), ("(t/ask)", "ToolNeedsApproval")] {
+    let unapproved = "ToolNeedsApproval";
+    for (program, code) in [("(t/denied)", "ToolDenied"), ("(t/unapproved)", unapproved), ("(t/ask)", unapproved)] {
         let reply = session().eval(Request::new(program), host.clone());
         assert_eq!(reply.failure.expect("it fails").error, code);
         let caught = session().eval(Request::new(format!("(try {program} (catch Exception e :caught))")), host.clone());

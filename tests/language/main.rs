@@ -25,6 +25,7 @@ mod runs;
 mod shortcuts;
 mod snapshots;
 mod spec;
+mod suspended;
 mod time;
 mod tool_arguments;
 mod transactions;

@@ -10,13 +10,15 @@ mod program;
 mod run;
 mod session;
 mod spans;
+mod suspended;
 mod tools;
 mod world;
 
 pub use cancel::{CancelGuard, CancelHandle};
 pub use function::{Function, FunctionEntry};
 pub use program::Program;
-pub use run::{EvalError, Outcome, Report, Run, Suspended};
+pub use run::{EvalError, Outcome, Report, Run};
 pub use session::{NameError, RestoreError, SessionError};
+pub use suspended::{NoQuestion, RunError, Suspended};
 pub use tools::{Call, NoArguments, Progress, ToolEntry, Tools};
 pub use world::{CallReport, World};

@@ -3,18 +3,25 @@
 use super::program::Program;
 use super::session::NameError;
 use super::spans::RunSpan;
+use super::suspended::Suspended;
 use super::world::{CallReport, Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::error::{Halt, Signal};
 use crate::evaluation::Finish;
+use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{self, Limits};
 use crate::reply::{Failure, Reply, Spent, Status};
-use crate::session::Session;
+use crate::runs::{Keep, Logged, Recorder, RunLog};
+use crate::session::{Planned, Session};
 use crate::value::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::sync::Arc;
+
+/// Most bytes of arguments and replies that a run holds, so that it can be suspended.
+const MOST_LOGGED: u64 = 64 << 20;
 
 /// A part of the input of a run, converted once the evaluation can pay for it.
 type Input<'d> = Box<dyn Fn(&mut Machine) -> Result<Value, ConvertError> + 'd>;
@@ -37,6 +44,8 @@ pub struct Run<'s, 'd> {
     inputs: Vec<(String, Input<'d>)>,
     limits: Limits,
     name: Option<String>,
+    /// The run that is resumed.
+    resumed: Option<Suspended>,
 }
 
 /// The result of a run.
@@ -46,8 +55,9 @@ pub struct Run<'s, 'd> {
 pub enum Outcome<T> {
     /// The value of the last form.
     Done(T),
-    /// The run waits for a decision of a person.
-    Suspended(Suspended),
+    /// The run waits for a decision of a person; see [`Session::resume`](crate::Session::resume). The forms before the
+    /// one that waits are committed, and that form is undone until the run is resumed.
+    Suspended(Box<Suspended>),
     /// The program raised an error, or a tool failed, and nothing caught it.
     Failed(Box<Failure>),
     /// A limit was exceeded; [`Failure::limit`] names it.
@@ -55,11 +65,6 @@ pub enum Outcome<T> {
     /// The run was cancelled.
     Cancelled,
 }
-
-/// A run that waits for a decision. No run is suspended yet.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Suspended {}
 
 impl<T> Outcome<T> {
     /// Returns the value of a run that is done.
@@ -149,11 +154,18 @@ pub struct Report {
     pub calls: Vec<CallReport>,
     /// The resources spent.
     pub spent: Spent,
+    /// The run that waits for a person, if [`Run::reply`] was suspended.
+    pub suspended: Option<Box<Suspended>>,
 }
 
 impl<'s, 'd> Run<'s, 'd> {
     pub(super) fn new(session: &'s mut Session, program: Program) -> Run<'s, 'd> {
-        Run { session, program, inputs: Vec::new(), limits: Limits::default(), name: None }
+        Run { session, program, inputs: Vec::new(), limits: Limits::default(), name: None, resumed: None }
+    }
+
+    pub(super) fn resumed(session: &'s mut Session, mut run: Suspended) -> Run<'s, 'd> {
+        let (program, limits, name) = (Program::from(&run.program), run.limits.clone(), run.name.take());
+        Run { limits, name, resumed: Some(run), ..Run::new(session, program) }
     }
 
     /// Binds `data` for this run, by serde. It is not kept in the session.
@@ -261,7 +273,8 @@ impl<'s, 'd> Run<'s, 'd> {
             }
             Ok(())
         };
-        let Reply { status, failure, .. } = self.run(world, Some(&mut finish))?;
+        let (reply, suspended) = self.run(world, Some(&mut finish))?;
+        let Reply { status, failure, .. } = reply;
         let failure = || Box::new(failure.unwrap_or_default());
         match (status, result) {
             (Status::Ok, Some(result)) => result.map(Outcome::Done).map_err(EvalError::Result),
@@ -271,7 +284,8 @@ impl<'s, 'd> Run<'s, 'd> {
                 Ok(Outcome::Limited(failure))
             }
             (Status::Cancelled, _) => Ok(Outcome::Cancelled),
-            (Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
+            (Status::Suspended, _) if let Some(suspended) = suspended => Ok(Outcome::Suspended(suspended)),
+            (Status::Suspended | Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
         }
     }
 
@@ -290,11 +304,19 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
     /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        self.run(world, None)
+        let Run { session, program, inputs, limits, name, resumed } = self;
+        let run = Run { session: &mut *session, program, inputs, limits, name, resumed };
+        let (reply, suspended) = run.run(world, None)?;
+        session.report.suspended = suspended;
+        Ok(reply)
     }
 
-    fn run(self, world: &World<'_>, finish: Option<&mut Finish<'_>>) -> Result<Reply, EvalError> {
-        let Run { session, program, inputs, limits, name } = self;
+    fn run(
+        self,
+        world: &World<'_>,
+        finish: Option<&mut Finish<'_>>,
+    ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
+        let Run { session, program, inputs, limits, name, resumed } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
@@ -322,12 +344,31 @@ impl<'s, 'd> Run<'s, 'd> {
             Ok(())
         };
         let span = RunSpan::open(name.as_deref());
+        let (from, logged) = match resumed {
+            Some(Suspended { mark, log, .. }) => (Some(mark), log),
+            None => (None, Logged::default()),
+        };
+        let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
+        let log = Arc::new(RunLog::new(logged, Keep::Form, MOST_LOGGED));
         let visit = Visit::new(world, span.clone());
-        let reply = session.evaluate_with(&program, &limits, name.as_deref(), &visit, &mut bind, finish);
+        let recorder = Recorder::new(&visit, Arc::clone(&log));
+        let host: &dyn Host = if world.can_ask() || from.is_some() { &recorder } else { &visit };
+        let planned =
+            Planned { program: &program, limits: &limits, name: name.as_deref(), from: from.as_ref(), inputs: &names };
+        let mut reply = session.evaluate_with(&planned, host, &mut bind, finish);
+        let suspended = reply
+            .mark
+            .take()
+            .map(|mark| Box::new(Suspended::new(program.text(), name.clone(), limits.clone(), *mark, log.logged())));
         let Reply { prints, defined, spent, status, .. } = &reply;
         span.ended(*status, spent);
-        session.report =
-            Report { prints: prints.clone(), defined: defined.clone(), calls: visit.into_calls(), spent: *spent };
-        unfit.map_or(Ok(reply), Err)
+        session.report = Report {
+            prints: prints.clone(),
+            defined: defined.clone(),
+            calls: visit.into_calls(),
+            spent: *spent,
+            suspended: None,
+        };
+        unfit.map_or(Ok((reply, suspended)), Err)
     }
 }

@@ -3,6 +3,7 @@
 use super::program::Program;
 use super::run::{Report, Run};
 use super::spans::RunSpan;
+use super::suspended::Suspended;
 use super::world::{Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
@@ -193,6 +194,40 @@ impl Session {
     /// ```
     pub fn run<'d>(&mut self, program: impl Into<Program>) -> Run<'_, 'd> {
         Run::new(self, program.into())
+    }
+
+    /// Prepares the continuation of a suspended run: the form that was running is evaluated again from its beginning, its
+    /// calls up to now are answered from the record, and it goes on from there. If a question is still open, or the run
+    /// asks another one, it is suspended again.
+    ///
+    /// If the program takes another course than before, for instance because a definition of the session has changed
+    /// meanwhile, the run fails with the code `ReplayDiverged` before anything is called.
+    pub fn resume<'d>(&mut self, run: Suspended) -> Run<'_, 'd> {
+        Run::resumed(self, run)
+    }
+
+    /// Drops what the session keeps for a suspended run, which can then no longer be resumed.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let run = session.run("(disk/format) data").data(&[1, 2]);
+    /// let Outcome::Suspended(run) = run.eval::<()>(&world).unwrap() else { panic!() };
+    /// session.discard(run);
+    /// ```
+    pub fn discard(&mut self, run: Suspended) {
+        let dropped = self.on_machine(|machine| {
+            machine.core.drop_inputs(run.mark.program);
+            Ok(())
+        });
+        // There is no stack for the work: the inputs stay until the session ends.
+        let _ = dropped;
     }
 
     /// Describes the definitions of the session and the tools of a world, or with a query those that match it: text for

@@ -205,7 +205,7 @@ impl<'w> Tools<'w> {
             None => json!({"type": "object"}),
         };
         let tool = Tool { server: server.to_owned(), name: tool.to_owned(), input_schema, ..Tool::default() };
-        self.entries.push(ToolEntry { tool: Arc::new(tool), run });
+        self.entries.push(ToolEntry { tool: Arc::new(tool), run, needs_approval: false });
         let last = self.entries.len() - 1;
         &mut self.entries[last]
     }
@@ -237,6 +237,8 @@ impl fmt::Debug for Tools<'_> {
 pub struct ToolEntry<'w> {
     pub(super) tool: Arc<Tool>,
     pub(super) run: Box<Run<'w>>,
+    /// True if a person must approve each call.
+    pub(super) needs_approval: bool,
 }
 
 impl ToolEntry<'_> {
@@ -312,6 +314,25 @@ impl ToolEntry<'_> {
     /// ```
     pub fn idempotent(&mut self) -> &mut Self {
         self.change(|tool| tool.hints.idempotent = Some(true))
+    }
+
+    /// Requires that a person approves each call. The run is [suspended](crate::Outcome::Suspended) until then, unless
+    /// [`World::on_question`](crate::World::on_question) decides at once.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).destructive().needs_approval();
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(disk/format)").eval::<()>(&World::new(tools)).unwrap();
+    /// assert!(matches!(outcome, Outcome::Suspended(_)));
+    /// ```
+    pub fn needs_approval(&mut self) -> &mut Self {
+        self.needs_approval = true;
+        self
     }
 
     /// Sets the JSON Schema of the arguments: an object schema, which documents them. Arguments are checked by the type

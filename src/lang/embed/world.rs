@@ -4,8 +4,8 @@ use super::cancel::CancelHandle;
 use super::spans::RunSpan;
 use super::tools::{Call, Progress, Tools};
 use crate::host::{
-    CallId, Catalogue, Host, OsRandom, SeededRandom, Server, SystemClock, TestClock, Tool, ToolCall, ToolError,
-    ToolReply,
+    CallId, Catalogue, Decision, Host, OsRandom, Question, SeededRandom, Server, SystemClock, TestClock, Tool,
+    ToolCall, ToolError, ToolReply,
 };
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// A closure that is told about something.
 type Observer<'w, T> = dyn Fn(&T) + Send + Sync + 'w;
+
+/// A closure that asks a person.
+type Decider<'w> = dyn Fn(&Question) -> Decision + Send + Sync + 'w;
 
 /// Everything that the programs of an evaluation can reach: tools, a clock, random numbers, an output, and a handle that cancels
 /// them. A world is borrowed by an evaluation and may borrow itself, so that it can be created for each request.
@@ -42,6 +45,7 @@ pub struct World<'w> {
     print: Option<Box<Observer<'w, str>>>,
     observe: Option<Box<Observer<'w, CallReport>>>,
     progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
+    decide: Option<Box<Decider<'w>>>,
 }
 
 /// One evaluation in a world. Several may share a world at the same time.
@@ -203,6 +207,30 @@ impl<'w> World<'w> {
         World { progress: Some(Box::new(progress)), ..self }
     }
 
+    /// Asks a person who can answer at once about the calls that [need approval](crate::ToolEntry::needs_approval). A run whose
+    /// call is [`Decision::Pending`] is suspended, as all are without this.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Decision, Engine, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let world = World::new(tools).on_question(|question| Decision::Denied(format!("no {}", question.tool)));
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let denied = session.run("(disk/format)").eval::<()>(&world).unwrap().into_result().unwrap_err();
+    /// assert_eq!(denied.to_string(), "ToolDenied: `disk/format` may not be called: no format");
+    /// ```
+    pub fn on_question(self, decide: impl Fn(&Question) -> Decision + Send + Sync + 'w) -> World<'w> {
+        World { decide: Some(Box::new(decide)), ..self }
+    }
+
+    /// Returns whether a person may have to decide on a call.
+    pub(super) fn can_ask(&self) -> bool {
+        self.tools.entries.iter().any(|entry| entry.needs_approval)
+    }
+
     /// Returns the tools.
     ///
     /// ```
@@ -288,6 +316,11 @@ impl Host for Visit<'_, '_> {
                 call.server, call.tool
             )));
         };
+        if entry.needs_approval && call.approved.as_deref() != Some(&call.arguments) {
+            let ToolCall { id, server, tool, arguments, .. } = call;
+            let reason = "this tool needs the approval of a person".to_owned();
+            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason }));
+        }
         let own = self.handle_of(&call.id);
         let span = self.span.call(&call);
         let began = self.world.time();
@@ -302,6 +335,11 @@ impl Host for Visit<'_, '_> {
         span.ended(reply.outcome(), reply.bytes());
         self.record(call, began, reply.outcome(), reply.bytes());
         reply
+    }
+
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        let decide = |question| self.world.decide.as_ref().map_or(Decision::Pending, |decide| decide(question));
+        questions.iter().map(decide).collect()
     }
 
     fn give_up(&self, call: &CallId) {

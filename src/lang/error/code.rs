@@ -205,6 +205,8 @@ codes! {
     ProgramTooLarge,
     /// A lazy sequence or delay that needs its own value.
     RecursiveRealisation,
+    /// A replayed run differs from its record; nothing was called.
+    ReplayDiverged,
     /// A `derive` that an ancestor implies already.
     RedundantDerivation,
     /// A downstream server cannot be reached.

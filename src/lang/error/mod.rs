@@ -216,6 +216,10 @@ pub enum Halt {
     },
     /// The host cancelled the evaluation.
     Cancelled,
+    /// A call waits for the decision of a person: the running form is undone, and the run can be resumed.
+    Suspended,
+    /// A replayed run differs from its record, as the text describes.
+    Diverged(String),
 }
 
 /// The payload of an early exit: a single pointer, so that an `Outcome` is no larger than a value.

@@ -142,5 +142,7 @@ pub fn halt_message(halt: &Halt) -> String {
             format!("limit `{name}` exceeded: {spent}, allowed {allowed}; reduce the work, or raise the limit")
         }
         Halt::Cancelled => "the evaluation was cancelled".to_string(),
+        Halt::Suspended => "the run waits for the decision of a person".to_string(),
+        Halt::Diverged(how) => how.clone(),
     }
 }

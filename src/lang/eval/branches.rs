@@ -6,11 +6,15 @@
 //! The order in which branches run thus depends on the program alone, never on the order of the replies, and results
 //! are deterministic. The first branch that fails ends the others: calls that wait for the host are told to stop, and
 //! no new branch starts.
+//!
+//! A branch whose call needs the decision of a person is parked. The parked calls are decided on together once no other
+//! branch can proceed, whether or not the answers are known already: the order in which branches run does not depend on
+//! when or how a person decides.
 
 use super::{Core, Machine};
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Halt, Outcome};
 use crate::heap::Handle;
-use crate::host::{CallId, ToolCall, ToolReply};
+use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
 use crate::machine::{Branch, Event, Turn, Turns};
 use crate::meter::{self, Account, Outside};
 use crate::value::Value;
@@ -20,6 +24,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
+
+/// Most branches that are parked at a time, unless more may run in parallel: each keeps a thread.
+const MOST_PARKED: usize = 64;
 
 impl Machine {
     /// Makes a host call; other branches run in the meantime.
@@ -39,27 +46,68 @@ impl Machine {
         &mut self.branch.counts
     }
 
+    /// Waits for the decision on a call; other branches run in the meantime.
+    ///
+    /// # Errors
+    /// Returns `Suspended` if the decision is still to be made, and `Cancelled` if this branch must end.
+    pub(super) fn decide(&mut self, question: Question) -> Outcome<Decision> {
+        let decision = match &self.branch.turns {
+            None => {
+                let host = self.core.host.clone();
+                let decisions = self.waiting(|| host.decide(&[question]));
+                decisions.first().cloned()
+            }
+            Some(_) => {
+                let question = Box::new(question);
+                self.step_aside(|index, core| Event::Asks(index, core, question), |_| ())
+                    .and_then(|(_, decision)| decision)
+            }
+        };
+        match decision {
+            Some(Decision::Pending) => Err(Halt::Suspended.into()),
+            Some(decision) => Ok(decision),
+            None => Err(Halt::Cancelled.into()),
+        }
+    }
+
     /// Yields the core to other branches during an external wait, such as for the reply to `call`. Returns `None` if
     /// this branch must end.
     pub(super) fn give_way<R>(&mut self, call: Option<CallId>, wait: impl FnOnce() -> R) -> Option<R> {
-        let Some(turns) = &self.branch.turns else { return Some(self.waiting(wait)) };
-        let index = turns.index;
+        if self.branch.turns.is_none() {
+            return Some(self.waiting(wait));
+        }
+        let waited = |turns: &Turns| {
+            let reply = meter::outside(wait);
+            let _ = turns.events.send(Event::Ready(turns.index));
+            reply
+        };
+        self.step_aside(|index, core| Event::Waits(index, core, call), waited).map(|(reply, _)| reply)
+    }
+
+    /// Yields the core with an event, does `work` without it, and waits for the next turn. Returns the decision that
+    /// comes with the turn; `None` if this branch must end.
+    fn step_aside<R>(
+        &mut self,
+        event: impl FnOnce(usize, Box<Core>) -> Event,
+        work: impl FnOnce(&Turns) -> R,
+    ) -> Option<(R, Option<Decision>)> {
+        let turns = self.branch.turns.as_ref()?;
         let placeholder = Box::new(Core::placeholder(&self.core));
         let mut core = std::mem::replace(&mut self.core, placeholder);
         self.bindings.suspend(&mut core);
         let streams = self.branch.take_streams(&mut core);
-        handed_over(core, |core| turns.events.send(Event::Waits(index, core, call)).ok());
-        let reply = meter::outside(wait);
-        let _ = turns.events.send(Event::Ready(index));
-        let (mut core, reply) = match turns.turn.recv().ok()? {
-            Turn::Go(core) => (core, Some(reply)),
+        handed_over(core, |core| turns.events.send(event(turns.index, core)).ok());
+        let result = work(turns);
+        let (mut core, result) = match turns.turn.recv().ok()? {
+            Turn::Go(core) => (core, Some((result, None))),
+            Turn::Decided(core, decision) => (core, Some((result, Some(decision)))),
             Turn::End(core) => (core, None),
         };
         core.account.open();
         self.bindings.resume(&mut core);
         streams.put_back(&mut core);
         self.core = core;
-        reply
+        result
     }
 
     /// Calls `function` once per item, in branches, with the arguments that `arguments` derives from the item.
@@ -96,16 +144,26 @@ impl Machine {
             turns: Vec::with_capacity(count),
             ready: vec![false; count],
             waiting: VecDeque::new(),
+            parked: Vec::new(),
+            decided: VecDeque::new(),
+            idle: 0,
             active: 0,
             results: (0..count).map(|_| None).collect(),
             failed: None,
         };
         let mut core = Some(core);
         loop {
-            // The scheduler holds the core: pass it to a new branch, or to the one that has waited longest.
+            // The scheduler holds the core: pass it to a branch whose call was decided on, to a new branch, or to the one
+            // that has waited longest.
             let Some(here) = core.take() else { break };
-            if scheduler.active < parallel
+            let has_room = scheduler.active < parallel;
+            if (has_room || scheduler.failed.is_some())
+                && let Some((index, decision)) = scheduler.decided.pop_front()
+            {
+                scheduler.resume_decided(index, here, decision);
+            } else if has_room
                 && scheduler.failed.is_none()
+                && scheduler.parked.len() + scheduler.active < MOST_PARKED.max(parallel)
                 && let Some(item) = items.pop()
             {
                 let index = scheduler.turns.len();
@@ -131,6 +189,7 @@ impl Machine {
                     handed_over(here, |core| turn.send(Turn::Go(core)).ok());
                     scheduler.turns.push(turn);
                     scheduler.active += 1;
+                    scheduler.idle = 0;
                 } else {
                     scheduler.results[index] =
                         Some(Err(Error::new("Busy", "the system cannot start a thread for another branch").into()));
@@ -139,8 +198,13 @@ impl Machine {
                     core = Some(here);
                     continue;
                 }
-            } else if let Some((next, _)) = scheduler.waiting.pop_front() {
+            } else if !scheduler.is_stuck()
+                && let Some((next, _)) = scheduler.waiting.pop_front()
+            {
                 scheduler.resume(next, here, &from_branches);
+            } else if !scheduler.parked.is_empty() {
+                core = Some(scheduler.decide(here));
+                continue;
             } else {
                 core = Some(here);
                 break;
@@ -211,6 +275,13 @@ struct Scheduler {
     ready: Vec<bool>,
     /// The waiting branches, the longest wait first, each with the call whose reply it awaits.
     waiting: VecDeque<(usize, Option<CallId>)>,
+    /// The branches that wait for a decision, in the order in which they asked. They do not count as active.
+    parked: Vec<(usize, Box<Question>)>,
+    /// Those whose calls were decided on.
+    decided: VecDeque<(usize, Decision)>,
+    /// The number of branches that, one after the other, were resumed to look for the value of another branch, and
+    /// found that it is not there yet.
+    idle: usize,
     active: usize,
     results: Vec<Option<Outcome<Value>>>,
     /// The first branch that failed.
@@ -218,6 +289,47 @@ struct Scheduler {
 }
 
 impl Scheduler {
+    /// Returns whether all waiting branches wait for values of parked branches.
+    fn is_stuck(&self) -> bool {
+        !self.parked.is_empty()
+            && self.failed.is_none()
+            && self.idle >= self.waiting.len()
+            && self.waiting.iter().all(|(_, call)| call.is_none())
+    }
+
+    /// Asks the host for the decisions on the calls of all parked branches, which are resumed next. If one of them is
+    /// still to be made, its branch is resumed first, and ends the others.
+    fn decide(&mut self, mut core: Box<Core>) -> Box<Core> {
+        let (indices, questions): (Vec<usize>, Vec<Question>) =
+            self.parked.drain(..).map(|(index, question)| (index, *question)).unzip();
+        if self.failed.is_some() {
+            self.decided.extend(indices.into_iter().map(|index| (index, Decision::Pending)));
+            return core;
+        }
+        let host = core.host.clone();
+        let before = host.monotonic();
+        let decisions = host.decide(&questions);
+        core.meter.wait(host.monotonic().saturating_sub(before));
+        self.decided.extend(indices.into_iter().zip(decisions.iter().cloned()));
+        if let Some(pending) = self.decided.iter().position(|(_, decision)| *decision == Decision::Pending)
+            && let Some(first) = self.decided.remove(pending)
+        {
+            self.decided.push_front(first);
+        }
+        core
+    }
+
+    /// Passes the core to a branch whose call was decided on.
+    fn resume_decided(&mut self, index: usize, core: Box<Core>, decision: Decision) {
+        self.active += 1;
+        self.idle = 0;
+        let turn = match self.failed {
+            None => |core, decision| Turn::Decided(core, decision),
+            Some(_) => |core, _| Turn::End(core),
+        };
+        handed_over(core, |core| self.turns[index].send(turn(core, decision)).ok());
+    }
+
     /// Passes the core to a waiting branch once its wait has ended, be it by a reply or because the call was given
     /// up.
     fn resume(&mut self, index: usize, mut core: Box<Core>, events: &Receiver<Event>) {
@@ -247,12 +359,21 @@ impl Scheduler {
                 }
                 Event::Waits(index, mut core, call) => {
                     core.account.open();
+                    self.idle = if call.is_none() { self.idle + 1 } else { 0 };
                     self.waiting.push_back((index, call));
+                    core
+                }
+                Event::Asks(index, mut core, question) => {
+                    core.account.open();
+                    self.active -= 1;
+                    self.idle = 0;
+                    self.parked.push((index, question));
                     core
                 }
                 Event::Done(index, mut core, result) => {
                     core.account.open();
                     self.active -= 1;
+                    self.idle = 0;
                     if result.is_err() && self.failed.is_none() {
                         self.failed = Some(index);
                         self.waiting

@@ -1,7 +1,9 @@
 //! The evaluation's access to its host. Work of the host is charged to no account, and a host is only borrowed for the
 //! time of an evaluation.
 
-use super::{Audience, CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use super::{
+    Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
+};
 use crate::meter::{Outside, outside};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -101,6 +103,20 @@ impl HostAccess {
             catch_unwind(AssertUnwindSafe(|| self.host().call(call)))
                 .unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&server, &tool, &*payload)))
         })
+    }
+
+    /// Returns a decision on each question; a missing one is unavailable. A panic of the host denies all.
+    pub(crate) fn decide(&self, questions: &[Question]) -> Outside<Vec<Decision>> {
+        Outside::of(|| {
+            let decided = catch_unwind(AssertUnwindSafe(|| self.host().decide(questions)));
+            let mut decisions = decided.unwrap_or_default();
+            decisions.resize(questions.len(), Decision::Unavailable("the host gave no decision".to_owned()));
+            decisions
+        })
+    }
+
+    pub(crate) fn begin_form(&self, form: u32) {
+        outside(|| self.host().begin_form(form));
     }
 
     pub(crate) fn note(&self, call: &CallId) -> Outside<Option<String>> {

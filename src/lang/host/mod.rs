@@ -10,9 +10,11 @@
 //! function that it adds to the language ([`EngineBuilder::function`](crate::EngineBuilder::function)).
 
 mod access;
+mod call;
 mod clock;
 
 pub use access::{HostAccess, NoHost, panic_text};
+pub use call::{CallId, Decision, Question};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
 
 use crate::index::{Hits, Index};
@@ -22,26 +24,6 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The position of a host call in an evaluation. It is stable between runs of the same program on the same data, so
-/// that a run can be recorded and replayed.
-///
-/// ```
-/// use lispbox::lang::CallId;
-///
-/// // The second call in the first branch of a `pmap` in the third form of a program.
-/// let id = CallId { form: 2, branch: vec![0], ordinal: 1 };
-/// assert_eq!(serde_json::to_string(&id).unwrap(), r#"{"form":2,"branch":[0],"ordinal":1}"#);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct CallId {
-    /// Ordinal of the top-level form, from 0.
-    pub form: u32,
-    /// Path of `pmap`/`pcalls` branches that led to the call; empty outside of them.
-    pub branch: Vec<u32>,
-    /// Ordinal of the host call within that branch of that form, from 0.
-    pub ordinal: u32,
-}
 
 /// One call of a tool, with the exact names of the downstream server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,10 +45,12 @@ pub struct ToolCall {
     pub fuel: u64,
     /// The live bytes of the evaluation and its session.
     pub memory: u64,
+    /// The arguments that a person has approved for this call, as they will be sent. The evaluation never sets them.
+    pub approved: Option<Arc<str>>,
 }
 
 /// The outcome of a tool call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToolReply {
     /// A result that is JSON text.
     Json(String),
@@ -76,9 +60,16 @@ pub enum ToolReply {
     Error(ToolError),
     /// Policy denies the call; the text names the rule. The program can catch this.
     Denied(String),
-    /// The call requires the approval of a person; the text describes why. Until approval by replay is implemented, the
-    /// program sees this as a denial with that explanation.
-    Ask(String),
+    /// A person must decide on the call, which was not made. The evaluation asks the host for the
+    /// [decisions](Host::decide) on all such calls once it can do nothing else, and makes the call again if it is
+    /// approved.
+    Ask(Box<Question>),
+    /// A person would have to decide on the call, but none can be asked; the text describes why. The program can catch
+    /// this.
+    Unapproved(String),
+    /// The run is replayed, and the call differs from the recorded one, as the text describes. Nothing was sent. The
+    /// program cannot catch this.
+    Diverged(String),
     /// The evaluation was cancelled, or its total time elapsed, while the host waited.
     Stopped,
 }
@@ -98,7 +89,9 @@ impl ToolReply {
             ToolReply::Json(_) | ToolReply::Text(_) => "ok",
             ToolReply::Error(error) => error.kind.code(),
             ToolReply::Denied(_) => "ToolDenied",
-            ToolReply::Ask(_) => "ToolNeedsApproval",
+            ToolReply::Ask(_) => "asked",
+            ToolReply::Unapproved(_) => "ToolNeedsApproval",
+            ToolReply::Diverged(_) => "ReplayDiverged",
             ToolReply::Stopped => "stopped",
         }
     }
@@ -112,7 +105,7 @@ impl ToolReply {
 /// let error = ToolError { suggestion: Some("log in again".to_owned()), ..ToolError::unavailable("the token has expired") };
 /// assert_eq!((error.kind, error.to_string()), (ToolErrorKind::Unavailable, "the token has expired".to_owned()));
 /// ```
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolError {
     /// The kind of failure.
     pub kind: ToolErrorKind,
@@ -376,6 +369,18 @@ pub trait Host: Send + Sync {
     fn call(&self, call: ToolCall) -> ToolReply {
         ToolReply::Error(ToolError::unavailable(format!("there is no server `{}`", call.server)))
     }
+
+    /// Decides on the calls that were answered by [`ToolReply::Ask`], in the order in which they were asked; returns a
+    /// decision on each. The evaluation calls this when all its branches have ended or wait for a decision, so that a
+    /// person is asked about their calls together. If a decision is [`Decision::Pending`], the run is suspended.
+    ///
+    /// The default implementation has no person to ask.
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        questions.iter().map(|question| Decision::Unavailable(question.reason.clone())).collect()
+    }
+
+    /// Records that a top-level form begins; all forms before it are committed.
+    fn begin_form(&self, _form: u32) {}
 
     /// Returns a remark about a call that has just been answered, such as that its arguments were changed to fit;
     /// called once per call.

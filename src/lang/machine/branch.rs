@@ -3,7 +3,7 @@
 use super::Core;
 use crate::error::Outcome;
 use crate::heap::Handle;
-use crate::host::CallId;
+use crate::host::{CallId, Decision, Question};
 use crate::value::Value;
 use crate::value::text::Text;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub(crate) struct Turns {
 pub(crate) enum Turn {
     /// Resume the branch.
     Go(Box<Core>),
+    /// Resume the branch with the decision on its call.
+    Decided(Box<Core>, Decision),
     /// End the branch, because a sibling has failed.
     End(Box<Core>),
 }
@@ -48,6 +50,8 @@ pub(crate) enum Turn {
 pub(crate) enum Event {
     /// The branch waits for the host and yields the core. The call is set if it waits for a reply.
     Waits(usize, Box<Core>, Option<CallId>),
+    /// The branch waits for the decision on a call and yields the core.
+    Asks(usize, Box<Core>, Box<Question>),
     /// The branch can resume: its wait is over and the reply, if any, has arrived.
     Ready(usize),
     /// The branch has finished and returns the core.

@@ -273,6 +273,11 @@ impl Globals {
     }
 }
 
+/// Returns the note under which a session keeps an input of a suspended run. No program can define a qualified name.
+fn input_note(program: u32, name: &str) -> String {
+    format!("run/{program}.{name}")
+}
+
 impl Core {
     /// Creates the core of an empty session.
     pub fn new(meter: Meter, host: HostAccess, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
@@ -313,6 +318,43 @@ impl Core {
         if !self.lent.iter().any(|(known, _)| *known == index) {
             self.lent.push((index, hidden));
         }
+    }
+
+    /// Keeps the values of these names in the session for the suspended run of a program.
+    pub(crate) fn keep_inputs(&mut self, program: u32, names: &[String]) {
+        for name in names {
+            let value = self.globals.find(name).and_then(|index| self.globals.get(index).value.clone());
+            let index = self.globals.index(&input_note(program, name));
+            self.globals.set(index, Global { value, ..Global::default() });
+        }
+        self.commit(&Value::Nil);
+    }
+
+    /// Binds the kept values of these names for this evaluation; returns the name of a value that is not there.
+    pub(crate) fn lend_inputs<'n>(&mut self, program: u32, names: &'n [String]) -> Result<(), &'n str> {
+        for name in names {
+            let index = self.globals.find_note(&input_note(program, name)).ok_or(name.as_str())?;
+            let value = self.globals.get(index).value.clone().unwrap_or_default();
+            self.lend(name, value);
+        }
+        Ok(())
+    }
+
+    /// Drops the values that were kept for the run of a program.
+    pub(crate) fn drop_inputs(&mut self, program: u32) {
+        let prefix = input_note(program, "");
+        let kept: Vec<String> = self
+            .globals
+            .kept()
+            .map(|global| global.name)
+            .filter(|name| name.starts_with(&prefix))
+            .map(str::to_owned)
+            .collect();
+        for name in kept {
+            let index = self.globals.index(&name);
+            self.globals.set(index, Global::default());
+        }
+        self.commit(&Value::Nil);
     }
 
     /// Defines a name, or removes its definition, for the embedder.

@@ -115,6 +115,11 @@ impl Meter {
         self.granted.saturating_add_signed(self.ticks.saturating_neg())
     }
 
+    /// Continues a run that has spent this much fuel and made so many calls.
+    pub(crate) fn resume(&mut self, fuel: u64, calls: u32) {
+        (self.granted, self.ticks, self.calls) = (fuel, 0, calls);
+    }
+
     /// Checks all limits and issues the next grant.
     #[cold]
     #[inline(never)]

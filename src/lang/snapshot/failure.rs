@@ -34,8 +34,9 @@ impl EncodeError {
     pub(crate) fn of(name: Option<String>, signal: &Signal) -> EncodeError {
         let reason = match signal.raised() {
             // It runs without a host, so there is none that could cancel it.
-            Raised::Halt(Halt::Cancelled) => EncodeReason::Defect("it was cancelled".to_owned()),
             Raised::Halt(halt @ Halt::Limit { name, .. }) => EncodeReason::Limit(name, halt_message(halt)),
+            // Encoding makes no calls, and nothing cancels it.
+            Raised::Halt(halt) => EncodeReason::Defect(halt_message(halt)),
             Raised::Error(error) | Raised::Fault(Fault { error, .. }) => match &*error.code {
                 UNFINISHED => EncodeReason::Unfinished,
                 "ForeignCell" => EncodeReason::Foreign,

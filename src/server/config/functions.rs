@@ -46,6 +46,7 @@ impl Function for Closure {
                 timeout,
                 fuel: 0,
                 memory: 0,
+                approved: None,
             };
             let handle = CancelHandle::new();
             let _guard = handle.cancel_on_drop();

@@ -389,6 +389,7 @@ impl Downstreams {
             timeout,
             fuel: 0,
             memory: 0,
+            approved: None,
         };
         let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
         let Some(audit) = self.audit() else { return self.call_as_decided(&call, &consent, None).await.reply };

@@ -257,7 +257,13 @@ impl Evaluations {
         let announced = Record::of(Kind::Program, identity);
         let requests = Arc::<SessionRequests>::default();
         let run = ProgramRun {
-            program: Request { program: request.program, data: request.data, limits: request.limits, name: None },
+            program: Request {
+                program: request.program,
+                data: request.data,
+                limits: request.limits,
+                name: None,
+                from: None,
+            },
             entry: Arc::clone(entry),
             is_own: caller.owns(entry),
             persistence: self.persistence.clone(),

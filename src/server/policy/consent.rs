@@ -135,7 +135,7 @@ impl Consent {
             Answer::Unavailable(why) => {
                 let name = format!("{}/{}", tool.server, tool.name);
                 let place = if file.is_empty() { "the configuration" } else { name_of(file) };
-                ToolReply::Ask(format!(
+                ToolReply::Unapproved(format!(
                     "{rule}; {why}; an operator allows it by `policy: {{allow: [{name}]}}` in {place}"
                 ))
             }

@@ -193,7 +193,7 @@ fn a_person_sees_the_exact_call_and_decides() {
     assert!(matches!(&refused, Some(ToolReply::Denied(rule)) if rule.starts_with("a person was asked and said no")));
     let unavailable = Answer::Unavailable("no one answered in time".into());
     let (refused, _) = asked(&policy(json!({"ask": ["send"]})), unavailable, json!({}));
-    let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
+    let Some(ToolReply::Unapproved(what)) = refused else { panic!("{refused:?}") };
     assert_eq!(
         what,
         "`policy.ask` of servers.yaml has `send`; no one answered in time; an operator allows it by `policy: {allow: \
@@ -205,7 +205,7 @@ fn a_person_sees_the_exact_call_and_decides() {
 fn nobody_is_asked_about_a_call_that_cannot_be_shown() {
     let arguments: Map<String, Value> = (0..3_000).map(|at| (format!("argument-{at}"), at.into())).collect();
     let (refused, shown) = asked(&Policy::default(), Answer::Yes, Value::Object(arguments));
-    let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
+    let Some(ToolReply::Unapproved(what)) = refused else { panic!("{refused:?}") };
     assert!(what.contains("the names of its 3000 arguments are more than a person can be shown"), "{what}");
     assert_eq!(shown, [""; 0]);
 }

@@ -217,7 +217,9 @@ impl Secrets {
             ToolReply::Text(text) => ToolReply::Text(self.redact_own(text)),
             ToolReply::Error(error) => ToolReply::Error(self.redact_error(error)),
             ToolReply::Denied(text) => ToolReply::Denied(self.redact_own(text)),
-            ToolReply::Ask(text) => ToolReply::Ask(self.redact_own(text)),
+            ToolReply::Unapproved(text) => ToolReply::Unapproved(self.redact_own(text)),
+            ToolReply::Diverged(text) => ToolReply::Diverged(self.redact_own(text)),
+            ToolReply::Ask(question) => ToolReply::Ask(question),
             ToolReply::Stopped => ToolReply::Stopped,
         }
     }

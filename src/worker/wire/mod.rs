@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, Catalogue, Found, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
+use crate::lang::{
+    self, CallId, Catalogue, Decision, Found, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply,
+};
 
 /// Size of the length prefix of a frame, in bytes.
 const HEAD: usize = 8;
@@ -25,7 +27,15 @@ pub(super) enum Instruction {
     /// Replace the environment by the one that this text describes.
     Restore(String),
     /// Run a program.
-    Evaluate { program: String, data: Option<String>, limits: Limits, name: String, servers: Vec<Server> },
+    Evaluate {
+        program: String,
+        data: Option<String>,
+        limits: Limits,
+        name: String,
+        servers: Vec<Server>,
+        /// The place at which the program is resumed, as JSON.
+        from: Option<String>,
+    },
     /// Bind a name to the value of a JSON text.
     Bind { name: String, text: String },
     /// Describe the environment.
@@ -47,6 +57,8 @@ pub(super) enum Report {
     Ask(u32, Question),
     /// The program no longer waits for the reply to this call.
     GiveUp(CallId),
+    /// A top-level form of a program begins.
+    Form(u32),
     /// A program printed something.
     Print(String),
     /// A program named a tool that may not be called.
@@ -85,6 +97,7 @@ pub(super) fn largest_text(limits: &Limits) -> u64 {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
     Call(ToolCall),
+    Decide(Vec<lang::Question>),
     Tools(String),
     Denied(String),
     Catalogue,
@@ -100,6 +113,7 @@ pub(super) enum Question {
 pub(super) enum Answer {
     /// The reply to a call, and a note about how it was made.
     Called(ToolReply, Option<String>),
+    Decided(Vec<Decision>),
     Tools(Result<Vec<Described>, ToolError>),
     Denied(Vec<(String, String)>),
     Catalogue {

@@ -4,15 +4,19 @@ mod arguments;
 
 use super::Machine;
 use crate::error::suggest::{closest, did_you_mean};
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Halt, Outcome};
 use crate::foreign_text;
-use crate::host::{CallRecord, Catalogue, Tool, ToolCall, ToolError, ToolReply};
+use crate::host::{CallRecord, Catalogue, Decision, Tool, ToolCall, ToolError, ToolReply};
 use crate::json;
+use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
 use crate::value::map::canonical;
 use arguments::tool_arguments;
 use std::sync::{Arc, OnceLock};
+
+/// Most times that a person is asked about one call.
+const MOST_ASKED: u32 = 3;
 
 impl Machine {
     /// Finds a tool by name: `server/tool`, `mcp__server__tool`, or a bare name that is unique among the servers.
@@ -176,12 +180,11 @@ impl Machine {
             }
         };
         let arguments = tool_arguments(tool, arguments)?;
-        let text = json::write(self, &arguments, false)?;
+        let mut text = json::write(self, &arguments, false)?;
         // A run that has been cancelled makes no further call.
         self.check_time()?;
         self.core.meter.call()?;
         let id = self.branch.next_call(self.core.form);
-        let made = id.clone();
         let record = self.core.calls.len();
         self.core.calls.push(CallRecord {
             server: tool.server.clone(),
@@ -192,18 +195,42 @@ impl Machine {
         });
         let host = self.core.host.clone();
         let started = host.monotonic();
-        let call = ToolCall {
-            id,
-            server: tool.server.clone(),
-            tool: tool.name.clone(),
-            arguments: text,
-            remaining: self.core.meter.remaining(started),
-            timeout: self.core.meter.limits.tool,
-            fuel: self.core.meter.fuel_spent(),
-            memory: crate::meter::live(),
+        let mut asked = 0;
+        let reply = loop {
+            let call = ToolCall {
+                id: id.clone(),
+                server: tool.server.clone(),
+                tool: tool.name.clone(),
+                arguments: text,
+                remaining: self.core.meter.remaining(host.monotonic()),
+                timeout: self.core.meter.limits.tool,
+                fuel: self.core.meter.fuel_spent(),
+                memory: crate::meter::live(),
+                approved: None,
+            };
+            let reply = self.call_host(call);
+            let ToolReply::Ask(question) = &*reply else { break reply };
+            asked += 1;
+            let refusal = match self.decide((**question).clone()) {
+                // The arguments to be sent may have changed since a person approved them, but not over and over.
+                Ok(Decision::Approved) if asked < MOST_ASKED => None,
+                Ok(Decision::Approved) => Some(ToolReply::Unapproved("it was asked about too often".to_owned())),
+                Ok(Decision::Denied(rule)) => Some(ToolReply::Denied(rule)),
+                Ok(Decision::Unavailable(why)) => Some(ToolReply::Unapproved(why)),
+                Ok(Decision::Pending) => return Err(Halt::Suspended.into()),
+                Err(signal) => {
+                    if let Some(record) = self.core.calls.get_mut(record) {
+                        record.outcome = reply.outcome().into();
+                    }
+                    return Err(signal);
+                }
+            };
+            if let Some(refusal) = refusal {
+                break Outside::of(|| refusal.clone());
+            }
+            text = json::write(self, &arguments, false)?;
         };
-        let reply = self.call_host(call);
-        let note = host.note(&made);
+        let note = host.note(&id);
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
         let outcome = match (&value, &*reply) {
@@ -234,7 +261,9 @@ impl Machine {
             }
             ToolReply::Error(error) => Err(tool_error(error, &name()).into()),
             ToolReply::Denied(rule) => Err(denial(&name(), rule).into()),
-            ToolReply::Ask(what) => {
+            ToolReply::Diverged(how) => Err(Halt::Diverged(how.clone()).into()),
+            ToolReply::Ask(_) => Err(Halt::Suspended.into()),
+            ToolReply::Unapproved(what) => {
                 let name = name();
                 Err(Error::new("ToolNeedsApproval", format!("`{name}` needs a person's approval: {what}"))
                     .about(&name)
@@ -242,7 +271,7 @@ impl Machine {
             }
             ToolReply::Stopped => {
                 self.check_time()?;
-                Err(crate::error::Halt::Cancelled.into())
+                Err(Halt::Cancelled.into())
             }
         }
     }

@@ -1,0 +1,184 @@
+//! Suspended runs as values of a Rust program: their questions, the decisions on them, and their text.
+
+use crate::host::{CallId, Decision, Question};
+use crate::meter::Limits;
+use crate::reply::Mark;
+use crate::runs::{Entry, Logged};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The version of the text of a run. It changes whenever a run of an earlier version cannot be resumed: with the fields,
+/// and with anything that changes the course of an evaluation.
+const VERSION: u32 = 1;
+
+/// A run that waits for the decisions of a person. It is resumed in its session, or in one that was restored from that
+/// session's text after the run was suspended: days later, in another process, or on another machine.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Call, Engine, Outcome, Suspended, Tools, World};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Mail {
+///     to: String,
+/// }
+///
+/// let mut tools = Tools::new();
+/// tools.tool("mail/send", |mail: Mail, _: &Call| Ok(format!("sent to {}", mail.to))).needs_approval();
+/// let world = World::new(tools);
+/// let engine = Engine::builder().build().unwrap();
+/// let mut session = engine.session();
+///
+/// let program = "(def to \"ann@example.org\") (mail/send {:to to})";
+/// let Outcome::Suspended(run) = session.run(program).eval::<String>(&world).unwrap() else { panic!() };
+/// let (kept_run, kept_session) = (run.encode(), session.encode().unwrap());
+///
+/// let mut run = Suspended::decode(&kept_run).unwrap();
+/// let question = run.questions().next().unwrap();
+/// assert_eq!(question.arguments, r#"{"to":"ann@example.org"}"#);
+/// run.approve(&question.id.clone()).unwrap();
+/// let mut session = engine.restore(&kept_session).unwrap();
+/// let outcome = session.resume(run).eval::<String>(&world).unwrap();
+/// assert_eq!(outcome.done().as_deref(), Some("sent to ann@example.org"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspended {
+    #[serde(rename = "lispbox-run")]
+    version: u32,
+    pub(super) program: String,
+    pub(super) name: Option<String>,
+    pub(super) limits: Limits,
+    pub(super) mark: Mark,
+    pub(super) log: Logged,
+}
+
+/// The reason why a decision was not recorded: the run asks no question about that call, or it has been decided on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoQuestion(CallId);
+
+impl fmt::Display for NoQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CallId { form, branch, ordinal } = &self.0;
+        write!(f, "the run has no open question about call {ordinal} of form {form}")?;
+        if branch.is_empty() { Ok(()) } else { write!(f, " in branch {branch:?}") }
+    }
+}
+
+impl std::error::Error for NoQuestion {}
+
+/// The reason why a text is not that of a suspended run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The text is not that of a run, or is damaged; the message says where.
+    NotARun(String),
+    /// The run was suspended by a version of lispbox that takes another course: the version of its text.
+    Version(u32),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::NotARun(message) => write!(f, "expected the text of a suspended run: {message}"),
+            RunError::Version(version) => write!(
+                f,
+                "the run was suspended by another version of lispbox, which wrote version {version} of runs; this one \
+                 resumes version {VERSION}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl Suspended {
+    pub(super) fn new(program: &str, name: Option<String>, limits: Limits, mark: Mark, log: Logged) -> Suspended {
+        Suspended { version: VERSION, program: program.to_owned(), name, limits, mark, log }
+    }
+
+    /// Returns the questions without a decision, in the order in which the program asked them.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.log.calls.iter().filter(|entry| is_open(entry)).filter_map(|entry| entry.question.as_deref())
+    }
+
+    /// Lets a call be made, once, with the arguments of its question.
+    ///
+    /// # Errors
+    /// Returns an error if the run has no open question about that call.
+    pub fn approve(&mut self, call: &CallId) -> Result<(), NoQuestion> {
+        self.decide(call, Decision::Approved)
+    }
+
+    /// Refuses a call: the program receives an error `ToolDenied` with the reason, which it can catch.
+    ///
+    /// # Errors
+    /// As [`approve`](Suspended::approve).
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let Outcome::Suspended(mut run) = session.run("(disk/format)").eval::<()>(&world).unwrap() else { panic!() };
+    /// let call = run.questions().next().unwrap().id.clone();
+    /// run.deny(&call, "there is no backup").unwrap();
+    /// let denied = session.resume(run).eval::<()>(&world).unwrap().into_result().unwrap_err();
+    /// assert_eq!(denied.to_string(), "ToolDenied: `disk/format` may not be called: there is no backup");
+    /// ```
+    pub fn deny(&mut self, call: &CallId, reason: &str) -> Result<(), NoQuestion> {
+        self.decide(call, Decision::Denied(reason.to_owned()))
+    }
+
+    fn decide(&mut self, call: &CallId, decision: Decision) -> Result<(), NoQuestion> {
+        let entry = self.log.calls.iter_mut().find(|entry| entry.id == *call && is_open(entry));
+        entry.ok_or_else(|| NoQuestion(call.clone()))?.decision = Some(decision);
+        Ok(())
+    }
+
+    /// Returns the program.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// Serializes the run as text that [`Suspended::decode`] reads. It contains the arguments and results of the calls of
+    /// the running form. The session has to be stored as well: it holds the definitions and the data of the run.
+    pub fn encode(&self) -> String {
+        serde_json::to_string(self).expect("a run has only text keys")
+    }
+
+    /// Reads the text of [`Suspended::encode`].
+    ///
+    /// # Errors
+    /// Returns an error if the text is not that of a run, or if this version of lispbox cannot resume it.
+    ///
+    /// ```
+    /// use lispbox::lang::{RunError, Suspended};
+    ///
+    /// assert!(matches!(Suspended::decode("{}"), Err(RunError::NotARun(_))));
+    /// assert_eq!(Suspended::decode(r#"{"lispbox-run":900}"#), Err(RunError::Version(900)));
+    /// ```
+    pub fn decode(text: &str) -> Result<Suspended, RunError> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "lispbox-run")]
+            version: u32,
+        }
+        let no_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
+        let Head { version } = serde_json::from_str(text).map_err(no_run)?;
+        if version != VERSION {
+            return Err(RunError::Version(version));
+        }
+        serde_json::from_str(text).map_err(no_run)
+    }
+}
+
+/// True for a call on which a person must still decide.
+fn is_open(entry: &Entry) -> bool {
+    entry.question.is_some() && entry.decision.is_none()
+}

@@ -1,0 +1,78 @@
+//! The identity of calls, and the decisions on them.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The position of a host call in an evaluation. It is stable between runs of the same program on the same data, so
+/// that a run can be recorded and replayed.
+///
+/// ```
+/// use lispbox::lang::CallId;
+///
+/// // The second call in the first branch of a `pmap` in the third form of a program.
+/// let id = CallId { form: 2, branch: vec![0], ordinal: 1 };
+/// assert_eq!(serde_json::to_string(&id).unwrap(), r#"{"form":2,"branch":[0],"ordinal":1}"#);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CallId {
+    /// Ordinal of the top-level form, from 0.
+    pub form: u32,
+    /// Path of `pmap`/`pcalls` branches that led to the call; empty outside of them.
+    pub branch: Vec<u32>,
+    /// Ordinal of the host call within that branch of that form, from 0.
+    pub ordinal: u32,
+}
+
+/// A call on which a person must decide before it is made.
+///
+/// ```
+/// use lispbox::lang::{CallId, Question};
+///
+/// let question = Question {
+///     id: CallId::default(),
+///     server: "mail".into(),
+///     tool: "send".into(),
+///     arguments: r#"{"to":"ann@example.org"}"#.to_owned(),
+///     reason: "it may send mail".to_owned(),
+/// };
+/// assert_eq!(question.to_string(), r#"mail/send {"to":"ann@example.org"}, because it may send mail"#);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The identity of the call within its run.
+    pub id: CallId,
+    /// The server of the tool.
+    pub server: Arc<str>,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// The arguments as they will be sent: the text of a JSON object.
+    pub arguments: String,
+    /// The reason why a person must decide, as a clause.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Question { server, tool, arguments, reason, .. } = self;
+        write!(f, "{server}/{tool} {arguments}, because {reason}")
+    }
+}
+
+/// The decision on a call.
+///
+/// ```
+/// use lispbox::lang::Decision;
+///
+/// assert_eq!(serde_json::to_string(&Decision::Approved).unwrap(), "\"Approved\"");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// The call is made, once.
+    Approved,
+    /// The call is not made; the reason, as a clause. The program can catch this.
+    Denied(String),
+    /// No person can be asked, and the run cannot wait; the reason, as a clause. The program can catch this.
+    Unavailable(String),
+    /// The decision is still to be made: the run is suspended.
+    Pending,
+}

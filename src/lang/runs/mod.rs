@@ -1,0 +1,23 @@
+//! Runs: evaluations whose host calls are logged, so that they can be suspended and resumed.
+//!
+//! A run is one evaluation of a program. Its [`RunLog`] holds an entry for each host call, keyed by [`CallId`]. The
+//! [`Recorder`] is a [`Host`](crate::host::Host) around another one: it answers logged calls from the log, after it has
+//! compared them, and passes on the others. A run that is resumed evaluates its running form again from the beginning,
+//! so its effects happen once although its code runs twice.
+//!
+//! Two designs were considered. In the other one the evaluator holds the log and looks into it before each call. Then
+//! the log of an isolated session would be held by the worker process, which is not trusted; a host around the host is
+//! on the trusted side, and the evaluator knows nothing about logs but how to park a call.
+//!
+//! A replay takes the same course as the original because everything it can observe is the same: the replies and the
+//! decisions by [`CallId`]; the clock and the seed of random numbers, in the order of their use; and the order in which
+//! branches run, which depends on the program alone (see [`branches`](crate::eval)). Time limits and cancellation are
+//! not logged: they end a run.
+//!
+//! [`CallId`]: crate::host::CallId
+
+mod log;
+mod recorder;
+
+pub use log::{CallState, Draw, Entry, Journal, Keep, Logged, RunLog};
+pub use recorder::Recorder;

@@ -1,0 +1,223 @@
+//! A host that logs the calls of a run, and answers those that are logged already.
+
+use super::log::{CallState, Draw, Entry, RunLog};
+use crate::host::{
+    Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
+};
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The host of a run, around the host that makes its calls; see the [module](crate::runs).
+pub struct Recorder<H> {
+    inner: H,
+    log: Arc<RunLog>,
+    /// True if a call without an entry is refused.
+    is_strict: bool,
+    /// The calls on which this evaluation has the decision: they are not asked about again.
+    decided: Mutex<HashSet<CallId>>,
+}
+
+impl<H> Recorder<H> {
+    /// Creates the host of a run with that log.
+    pub fn new(inner: H, log: Arc<RunLog>) -> Recorder<H> {
+        Recorder { inner, log, is_strict: false, decided: Mutex::default() }
+    }
+
+    /// Refuses calls without an entry, so that nothing is called.
+    #[must_use]
+    pub fn strict(self) -> Recorder<H> {
+        Recorder { is_strict: true, ..self }
+    }
+
+    fn decided(&self) -> MutexGuard<'_, HashSet<CallId>> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the logged reply to a call, or the arguments that were approved for it.
+    fn logged(&self, entry: Entry) -> Result<ToolReply, Option<Arc<str>>> {
+        if let Some(question) = &entry.question
+            && !self.decided().contains(&entry.id)
+        {
+            // The branch is parked again, though the decision may be known: the order of the branches stays the same.
+            return Ok(ToolReply::Ask(question.clone()));
+        }
+        match entry.state {
+            CallState::Done(reply) => Ok(reply),
+            CallState::Forgotten => Ok(ToolReply::Diverged(format!(
+                "the reply of `{}/{}` was too large to be recorded, so the run cannot be repeated",
+                entry.server, entry.tool
+            ))),
+            CallState::Unknown => Ok(ToolReply::Diverged(format!(
+                "it is not known whether `{}/{}` was called, and nobody has decided on it",
+                entry.server, entry.tool
+            ))),
+            CallState::Open | CallState::Started => {
+                let is_approved = entry.decision == Some(Decision::Approved);
+                Err(entry.question.filter(|_| is_approved).map(|question| question.arguments.into()))
+            }
+        }
+    }
+}
+
+/// Describes the difference between a call and its entry, if any.
+fn difference(entry: &Entry, call: &ToolCall) -> Option<String> {
+    let (logged, made) = ((&*entry.server, &*entry.tool), (&*call.server, &*call.tool));
+    let how = if entry.state == CallState::Forgotten {
+        return None;
+    } else if logged != made {
+        format!("recorded was a call of `{}/{}`, now it is `{}/{}`", logged.0, logged.1, made.0, made.1)
+    } else if entry.arguments != call.arguments {
+        let cut = |text: &str| match text.len() {
+            0..=300 => text.to_owned(),
+            length => format!("{}… ({length} bytes)", &text[..text.floor_char_boundary(300)]),
+        };
+        format!(
+            "recorded were the arguments {} of `{}/{}`, now they are {}",
+            cut(&entry.arguments),
+            made.0,
+            made.1,
+            cut(&call.arguments)
+        )
+    } else {
+        return None;
+    };
+    Some(format!("the run differs from its record, so nothing was sent: {how}"))
+}
+
+impl<H> Host for Recorder<H>
+where
+    H: Deref + Send + Sync,
+    H::Target: Host,
+{
+    fn call(&self, mut call: ToolCall) -> ToolReply {
+        call.approved = None;
+        match self.log.entry(&call.id) {
+            Some(entry) => {
+                if let Some(how) = difference(&entry, &call) {
+                    return ToolReply::Diverged(how);
+                }
+                match self.logged(entry) {
+                    Ok(reply) => return reply,
+                    Err(approved) => call.approved = approved,
+                }
+            }
+            None => self.log.add(&call),
+        }
+        if self.is_strict {
+            return ToolReply::Diverged(format!(
+                "the record has no reply to this call of `{}/{}`, so nothing was sent",
+                call.server, call.tool
+            ));
+        }
+        let id = call.id.clone();
+        let reply = self.inner.call(call);
+        if matches!(reply, ToolReply::Ask(_)) {
+            self.decided().remove(&id);
+        }
+        self.log.ended(&id, &reply);
+        reply
+    }
+
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        // The questions of the log are those of the host; an isolated evaluation may claim anything.
+        let asked: Vec<Option<Entry>> = questions.iter().map(|question| self.log.entry(&question.id)).collect();
+        let is_open = |entry: &&Entry| entry.decision.is_none();
+        let open: Vec<Question> =
+            asked.iter().flatten().filter(is_open).filter_map(|entry| entry.question.as_deref().cloned()).collect();
+        let mut answers = if open.is_empty() { Vec::new() } else { self.inner.decide(&open) }.into_iter();
+        let decide = |entry: Option<Entry>| {
+            let none = || Decision::Unavailable("no one was asked about it".to_owned());
+            let Some(Entry { id, question: Some(question), decision, .. }) = entry else { return none() };
+            let decision = match decision.or_else(|| answers.next()).unwrap_or_else(none) {
+                Decision::Pending if !self.log.is_kept() => Decision::Unavailable(format!(
+                    "{}, and the run cannot wait for a person, because it is not recorded",
+                    question.reason
+                )),
+                decision => decision,
+            };
+            if decision != Decision::Pending {
+                self.log.decided(&id, &decision);
+            }
+            self.decided().insert(id);
+            decision
+        };
+        asked.into_iter().map(decide).collect()
+    }
+
+    fn begin_form(&self, form: u32) {
+        self.log.begin_form(form);
+        self.inner.begin_form(form);
+    }
+
+    fn now_millis(&self) -> i64 {
+        match self.log.draw(|| Draw::Clock(self.inner.now_millis())) {
+            Draw::Clock(millis) => millis,
+            Draw::Random(_) => self.inner.now_millis(),
+        }
+    }
+
+    fn random(&self) -> u64 {
+        match self.log.draw(|| Draw::Random(self.inner.random())) {
+            Draw::Random(bits) => bits,
+            Draw::Clock(_) => self.inner.random(),
+        }
+    }
+
+    fn audience(&self) -> Audience {
+        self.inner.audience()
+    }
+
+    fn servers(&self) -> Vec<Server> {
+        self.inner.servers()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        self.inner.tools(server)
+    }
+
+    fn denied(&self, server: &str) -> Vec<(String, String)> {
+        self.inner.denied(server)
+    }
+
+    fn refused(&self, server: &str, tool: &str) {
+        self.inner.refused(server, tool);
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        self.inner.catalogue()
+    }
+
+    fn search(&self, query: &str, most: usize) -> Found {
+        self.inner.search(query, most)
+    }
+
+    fn note(&self, call: &CallId) -> Option<String> {
+        self.inner.note(call)
+    }
+
+    fn give_up(&self, call: &CallId) {
+        self.inner.give_up(call);
+    }
+
+    fn print(&self, text: &str) {
+        self.inner.print(text);
+    }
+
+    fn fork_session(&self) -> Result<String, String> {
+        self.inner.fork_session()
+    }
+
+    fn close_session(&self) -> Result<(), String> {
+        self.inner.close_session()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.inner.monotonic()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}
