@@ -202,8 +202,8 @@ impl Session {
     ///
     /// If the program takes another course than before, for instance because a definition of the session has changed
     /// meanwhile, the run fails with the code `ReplayDiverged` before anything is called.
-    pub fn resume<'d>(&mut self, run: Suspended) -> Run<'_, 'd> {
-        Run::resumed(self, run)
+    pub fn resume<'d>(&mut self, run: impl Into<Suspended>) -> Run<'_, 'd> {
+        Run::resumed(self, run.into())
     }
 
     /// Drops what the session keeps for a suspended run, which can then no longer be resumed.
@@ -221,7 +221,8 @@ impl Session {
     /// let Outcome::Suspended(run) = run.eval::<()>(&world).unwrap() else { panic!() };
     /// session.discard(run);
     /// ```
-    pub fn discard(&mut self, run: Suspended) {
+    pub fn discard(&mut self, run: impl Into<Suspended>) {
+        let run = run.into();
         let dropped = self.on_machine(|machine| {
             machine.core.drop_inputs(run.mark.program);
             Ok(())

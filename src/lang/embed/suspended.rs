@@ -178,6 +178,12 @@ impl Suspended {
     }
 }
 
+impl From<Box<Suspended>> for Suspended {
+    fn from(run: Box<Suspended>) -> Suspended {
+        *run
+    }
+}
+
 /// True for a call on which a person must still decide.
 fn is_open(entry: &Entry) -> bool {
     entry.question.is_some() && entry.decision.is_none()
