@@ -137,7 +137,7 @@ impl Session {
             };
             let given = name.map(|name| SourceName::Given(name.into()));
             let name = given.unwrap_or(SourceName::Program(number));
-            let source = Arc::new(Source { name, text: (&*program.text).into(), is_hidden: false });
+            let source = Arc::new(Source { name, text: program.text.clone(), is_hidden: false });
             let evaluated = Evaluated { program, source, from };
             let bind: &mut Bind<'_> = &mut |machine| {
                 if let Some(mark) = from {

@@ -6,6 +6,7 @@ use crate::evaluation;
 use crate::form::{Form, FormKind};
 use crate::reply::Failure;
 use crate::value::map::canonical;
+use arcstr::ArcStr;
 use std::sync::Arc;
 
 /// A program. Cloning it is cheap, and it may run in several sessions at the same time.
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Text converts to a program that is read when it runs; [`Engine::compile`] reads it at once.
 #[derive(Clone)]
 pub struct Program {
-    pub(crate) text: Arc<str>,
+    pub(crate) text: ArcStr,
     pub(crate) forms: Option<Arc<[Form]>>,
 }
 

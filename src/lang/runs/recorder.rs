@@ -41,7 +41,7 @@ impl<H> Recorder<H> {
             && !self.decided().contains(&entry.id)
         {
             // The branch is parked again, though the decision may be known: the order of the branches stays the same.
-            return Ok(ToolReply::Ask(question.clone()));
+            return Ok(asked((**question).clone(), entry.arguments));
         }
         match entry.state {
             CallState::Done(reply) => Ok(reply),
@@ -59,6 +59,12 @@ impl<H> Recorder<H> {
             }
         }
     }
+}
+
+/// Returns the reply to the evaluation for a call on which a person must decide. The evaluation does not see the arguments
+/// as they will be sent, which may contain what the host adds to them.
+fn asked(question: Question, given: String) -> ToolReply {
+    ToolReply::Ask(Box::new(Question { arguments: given, ..question }))
 }
 
 /// Describes the difference between a call and its entry, if any.
@@ -111,13 +117,16 @@ where
                 call.server, call.tool
             ));
         }
-        let id = call.id.clone();
+        let (id, given) = (call.id.clone(), call.arguments.clone());
         let reply = self.inner.call(call);
-        if matches!(reply, ToolReply::Ask(_)) {
-            self.decided().remove(&id);
-        }
         self.log.ended(&id, &reply);
-        reply
+        match reply {
+            ToolReply::Ask(question) => {
+                self.decided().remove(&id);
+                asked(*question, given)
+            }
+            reply => reply,
+        }
     }
 
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {

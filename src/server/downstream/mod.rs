@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use crate::lang::Decision as Decided;
 use crate::lang::internal::closest;
 use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
@@ -392,7 +393,10 @@ impl Downstreams {
             approved: None,
         };
         let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
-        let Some(audit) = self.audit() else { return self.call_as_decided(&call, &consent, None).await.reply };
+        let Some(audit) = self.audit() else {
+            let Answered { reply, .. } = self.call_as_decided(&call, &consent, None).await;
+            return unasked(reply, &consent).await;
+        };
         let begun = Instant::now();
         let audited = Arc::new(Mutex::new(AuditedCall::new(audit, self.secrets(), &Identity::default(), &call)));
         let announced = Arc::clone(&audited);
@@ -400,7 +404,7 @@ impl Downstreams {
             announcement.write(&mut announced.lock().unwrap_or_else(PoisonError::into_inner));
         });
         let Answered { reply, rule, .. } = self.call_as_decided(&call, &consent, Some(&announcer)).await;
-        let reply = self.secrets().redact_reply(reply);
+        let reply = self.secrets().redact_reply(unasked(reply, &consent).await);
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let audited = audited.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // If an outcome cannot be written, the audit log refuses the next call.
@@ -444,5 +448,14 @@ impl Downstreams {
     pub async fn close(&self) {
         let servers = self.all();
         futures::future::join_all(servers.iter().map(|server| server.close())).await;
+    }
+}
+
+/// Returns the refusal of a call on which a person would have to decide, where none can be asked.
+async fn unasked(reply: ToolReply, consent: &Consent) -> ToolReply {
+    let ToolReply::Ask(question) = reply else { return reply };
+    match consent.decide(std::slice::from_ref(&*question)).await.pop() {
+        Some(Decided::Unavailable(why) | Decided::Denied(why)) => ToolReply::Unapproved(why),
+        _ => ToolReply::Unapproved(question.reason),
     }
 }

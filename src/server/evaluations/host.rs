@@ -5,7 +5,7 @@
 //! which cancels the call at the server.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::NO_HANDLES;
-use crate::lang::{Audience, CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::lang::{
+    Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
+};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
@@ -42,6 +44,8 @@ pub struct EvaluationHost {
     session_requests: Option<Arc<SessionRequests>>,
     /// The permissions of the evaluation.
     consent: Arc<Consent>,
+    /// The calls on which a person must decide, with their audit records.
+    asked: Mutex<HashMap<CallId, AskedCall>>,
     /// The denied tools that the program has named, as server and tool.
     refused: Mutex<HashSet<(String, String)>>,
 }
@@ -70,6 +74,7 @@ impl EvaluationHost {
             identity,
             activity: Arc::default(),
             session_requests: None,
+            asked: Mutex::default(),
             refused: Mutex::default(),
         }
     }
@@ -94,6 +99,10 @@ impl EvaluationHost {
     ) -> EvaluationHost {
         session_requests.stop_by(self.cancel.clone());
         EvaluationHost { activity, session_requests: Some(session_requests), ..self }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<CallId, AskedCall>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True once another process may have the session: nothing more may be done in it.
@@ -159,6 +168,12 @@ impl EvaluationHost {
     }
 }
 
+/// A call on which a person must decide.
+struct AskedCall {
+    audited: Option<AuditedCall>,
+    since: Instant,
+}
+
 /// A message to an evaluation's thread about a call that it waits for.
 enum Step {
     /// The call is about to be sent.
@@ -182,6 +197,18 @@ impl Interrupted {
             Interrupted::Lost => format!("the answer of server `{server}` was lost"),
         })
     }
+}
+
+/// Writes the outcome of a call to the audit log, if there is one; returns why that failed, as a clause.
+fn unwritten_outcome(
+    audited: Option<AuditedCall>,
+    reply: &ToolReply,
+    rule: Option<String>,
+    since: Instant,
+) -> Option<String> {
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let problem = audited?.end(Outcome { reply, rule, ms }).err()?;
+    Some(format!("the outcome is not recorded, and no further call is made until it is: {problem}"))
 }
 
 impl Host for EvaluationHost {
@@ -245,7 +272,14 @@ impl Host for EvaluationHost {
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
         let secrets = self.downstreams.secrets();
-        let mut audited = self.downstreams.audit().map(|audit| AuditedCall::new(audit, secrets, &self.identity, &call));
+        let asked_before = self.asked().remove(&call.id);
+        let (mut audited, asked) = match asked_before {
+            Some(AskedCall { audited, since }) => (audited, since),
+            None => {
+                let audit = self.downstreams.audit();
+                (audit.map(|audit| AuditedCall::new(audit, secrets, &self.identity, &call)), Instant::now())
+            }
+        };
         // No person is asked about a call that could not be made.
         if let Some(problem) = self.downstreams.audit().and_then(|audit| audit.trouble()) {
             let reply = ToolReply::Denied(problem.clone());
@@ -255,7 +289,7 @@ impl Host for EvaluationHost {
         }
         self.activity.calls(&server, &tool);
         let span = log::call_span(&self.identity, &server, &tool);
-        let (asked, bound) = (Instant::now(), call.remaining);
+        let bound = call.remaining;
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let (steps, heard) = mpsc::channel();
         // Approval by a person may take time: the lease is checked again before anything is sent.
@@ -291,20 +325,41 @@ impl Host for EvaluationHost {
             };
             (Answered { reply, rule: None, note: None }, asked.elapsed())
         });
+        if matches!(reply, ToolReply::Ask(_)) {
+            self.asked().insert(id, AskedCall { audited, since: asked });
+            return reply;
+        }
         log::tool_call(&self.identity, &span, &server, &tool, took, &reply);
         self.downstreams.counted(&server, took, &reply);
-        if let Some(audited) = audited {
-            let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
-            if let Err(problem) = audited.end(Outcome { reply: &reply, rule, ms }) {
-                let unwritten =
-                    format!("the outcome is not recorded, and no further call is made until it is: {problem}");
-                note = Some(note.map_or(unwritten.clone(), |note| format!("{unwritten}; {note}")));
-            }
+        if let Some(unwritten) = unwritten_outcome(audited, &reply, rule, asked) {
+            note = Some(note.map_or(unwritten.clone(), |note| format!("{unwritten}; {note}")));
         }
         if let Some(note) = note {
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
         }
         reply
+    }
+
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        let (consent, asked) = (Arc::clone(&self.consent), questions.to_vec());
+        let deciding = async move { consent.decide(&asked).await };
+        let decisions = self.wait(self.cancel.clone(), None, deciding).unwrap_or_default();
+        for (question, decision) in questions.iter().zip(&decisions) {
+            let reply = match decision {
+                Decision::Approved => continue,
+                Decision::Denied(rule) => ToolReply::Denied(rule.clone()),
+                Decision::Unavailable(why) => ToolReply::Unapproved(why.clone()),
+                Decision::Pending => ToolReply::Ask(Box::new(question.clone())),
+            };
+            let Some(AskedCall { audited, since }) = self.asked().remove(&question.id) else { continue };
+            let span = log::call_span(&self.identity, &question.server, &question.tool);
+            log::tool_call(&self.identity, &span, &question.server, &question.tool, since.elapsed(), &reply);
+            self.downstreams.counted(&question.server, since.elapsed(), &reply);
+            if let Some(unwritten) = unwritten_outcome(audited, &reply, Some(question.reason.clone()), since) {
+                self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(question.id.clone(), unwritten);
+            }
+        }
+        decisions
     }
 
     fn note(&self, call: &CallId) -> Option<String> {

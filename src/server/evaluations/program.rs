@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Reply, Request, Sandbox};
+use crate::lang::{Environment, Host, Keep, Logged, Recorder, Reply, Request, RunLog, Sandbox};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
@@ -56,7 +56,8 @@ impl ProgramRun {
         let lease = persistence
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
             .transpose()?;
-        let mut reply = session.eval(self.program, host);
+        let log = Arc::new(RunLog::new(Logged::default(), Keep::Nothing, 0));
+        let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, log)));
         let copies = self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence);
         let copies = copies.unwrap_or_else(|problem| {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));

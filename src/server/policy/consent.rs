@@ -1,13 +1,13 @@
 //! Applies a policy to the calls of one evaluation: decides, counts and asks, call by call.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
 
-use crate::lang::{Tool, ToolReply};
+use crate::lang::{self, CallId, Tool, ToolCall, ToolReply};
 use crate::server::identity::Identity;
 
 use super::quotas::Caller;
@@ -34,6 +34,8 @@ pub enum Answer {
     No,
     /// No answer was given; the reason, as a clause.
     Unavailable(String),
+    /// The person is asked later: the run waits.
+    Later,
 }
 
 /// An approver without a person to ask; holds the reason, as a clause.
@@ -56,8 +58,33 @@ pub(in crate::server) struct Consent {
     approver: Arc<dyn Approver>,
     /// The calls that this evaluation has made.
     counts: Counts,
-    /// Held while a person is being asked.
-    asking: Mutex<()>,
+    /// The calls on which a person must decide.
+    asked: Mutex<HashMap<CallId, Asked>>,
+}
+
+/// A call on which a person must decide.
+struct Asked {
+    rule: String,
+    /// The clause that tells the operator how to allow the call.
+    advice: String,
+    /// The time until which an answer is awaited.
+    deadline: Instant,
+}
+
+/// A call that is about to be made.
+pub(in crate::server) struct IntendedCall<'c> {
+    /// The call as the program made it.
+    pub(in crate::server) given: &'c ToolCall,
+    pub(in crate::server) tool: &'c Tool,
+    /// The name of the tool among the others.
+    pub(in crate::server) name: &'c ToolName<'c>,
+    /// The arguments as they will be sent.
+    pub(in crate::server) arguments: &'c Map<String, Value>,
+    /// False if the arguments could not be checked against the schema of the tool.
+    pub(in crate::server) is_checked: bool,
+    /// The configuration file to which the operator can add a rule.
+    pub(in crate::server) file: &'c str,
+    pub(in crate::server) remaining: Duration,
 }
 
 /// The decision on one call.
@@ -78,7 +105,7 @@ impl Ruling {
 impl Consent {
     /// Creates the state for one evaluation.
     pub(in crate::server) fn new(identity: Arc<Identity>, approver: Arc<dyn Approver>) -> Consent {
-        Consent { identity, approver, counts: Counts::default(), asking: Mutex::default() }
+        Consent { identity, approver, counts: Counts::default(), asked: Mutex::default() }
     }
 
     /// Returns the principal of the evaluation.
@@ -86,27 +113,23 @@ impl Consent {
         &self.identity.principal
     }
 
-    /// Decides on a call of a tool, waiting for a person if one must be asked. `name` is the name of the tool among the
-    /// others, `is_checked` is false if the arguments could not be checked against the schema of the tool, `file` is
-    /// the configuration file to which the operator can add a rule, and `counts` holds the calls of all principals.
-    #[expect(clippy::too_many_arguments, reason = "a call, what decides on it, and what bounds it")]
-    pub(in crate::server) async fn to(
-        &self,
-        tool: &Tool,
-        name: &ToolName<'_>,
-        arguments: &Map<String, Value>,
-        is_checked: bool,
-        policy: &Policy,
-        counts: &Counts,
-        file: &str,
-        remaining: Duration,
-    ) -> Ruling {
-        let Decision { verdict, rule } = match is_checked {
+    /// Decides on a call of a tool; `counts` holds the calls of all principals. The reply to a call on which a person must
+    /// decide is a question; see [`Consent::decide`].
+    pub(in crate::server) fn to(&self, call: &IntendedCall<'_>, policy: &Policy, counts: &Counts) -> Ruling {
+        let IntendedCall { given, tool, name, .. } = *call;
+        let Decision { verdict, rule } = match call.is_checked {
             true => policy.decide_on(name, &tool.hints),
             false => policy.decide_unchecked(name, &tool.hints),
         };
         if verdict == Verdict::Deny {
             return Ruling::denied(rule);
+        }
+        let arguments = || Value::Object(call.arguments.clone());
+        // The person has seen these arguments, and the call was counted when they were asked.
+        if let Some(approved) = &given.approved
+            && **approved == arguments().to_string()
+        {
+            return Ruling { rule: format!("{rule}; a person said yes"), refused: None };
         }
         let caller = Caller { tool: name, principal: &self.identity.principal };
         let now = Instant::now();
@@ -117,39 +140,55 @@ impl Consent {
         if verdict == Verdict::Allow {
             return Ruling { rule, refused: None };
         }
-        let deadline = now + remaining.saturating_sub(MARGIN).min(PATIENCE);
-        let question = Question {
-            server: tool.server.clone(),
-            tool: tool.name.clone(),
-            arguments: Value::Object(arguments.clone()),
-            program: self.identity.program.clone(),
-            rule: rule.clone(),
+        let place = if call.file.is_empty() { "the configuration" } else { name_of(call.file) };
+        let advice =
+            format!("an operator allows it by `policy: {{allow: [{}/{}]}}` in {place}", tool.server, tool.name);
+        let asked = lang::Question {
+            id: given.id.clone(),
+            server: tool.server.as_str().into(),
+            tool: tool.name.as_str().into(),
+            arguments: arguments().to_string(),
+            reason: rule.clone(),
         };
-        let answer = match question.unshowable() {
-            Some(why) => Answer::Unavailable(why),
-            None => self.ask(question, deadline).await,
-        };
-        let refused = match answer {
-            Answer::Yes => return Ruling { rule: format!("{rule}; a person said yes"), refused: None },
-            Answer::No => ToolReply::Denied(format!("a person was asked and said no ({rule})")),
-            Answer::Unavailable(why) => {
-                let name = format!("{}/{}", tool.server, tool.name);
-                let place = if file.is_empty() { "the configuration" } else { name_of(file) };
-                ToolReply::Unapproved(format!(
-                    "{rule}; {why}; an operator allows it by `policy: {{allow: [{name}]}}` in {place}"
-                ))
+        let refused = match self.question(&asked).unshowable() {
+            Some(why) => ToolReply::Unapproved(format!("{rule}; {why}; {advice}")),
+            None => {
+                let deadline = now + call.remaining.saturating_sub(MARGIN).min(PATIENCE);
+                self.asked().insert(given.id.clone(), Asked { rule: rule.clone(), advice, deadline });
+                ToolReply::Ask(Box::new(asked))
             }
         };
         Ruling { rule, refused: Some(refused) }
     }
 
-    /// Asks a person, after earlier questions of this evaluation have been answered.
-    async fn ask(&self, question: Question, deadline: Instant) -> Answer {
-        let answered = async {
-            let _turn = self.asking.lock().await;
-            self.approver.ask(question, deadline.saturating_duration_since(Instant::now())).await
-        };
-        let answer = tokio::time::timeout_at(deadline.into(), answered).await;
-        answer.unwrap_or_else(|_| Answer::Unavailable("no one answered in time".to_owned()))
+    /// Asks a person to decide on calls, one after the other. The answer to each applies to that call only.
+    pub(in crate::server) async fn decide(&self, questions: &[lang::Question]) -> Vec<lang::Decision> {
+        let mut decisions = Vec::with_capacity(questions.len());
+        for question in questions {
+            let Some(Asked { rule, advice, deadline }) = self.asked().remove(&question.id) else {
+                decisions.push(lang::Decision::Unavailable(format!("{}; the call was not made", question.reason)));
+                continue;
+            };
+            let patience = deadline.saturating_duration_since(Instant::now());
+            let answer = self.approver.ask(self.question(question), patience);
+            let answer = tokio::time::timeout_at(deadline.into(), answer).await;
+            let answer = answer.unwrap_or_else(|_| Answer::Unavailable("no one answered in time".to_owned()));
+            decisions.push(match answer {
+                Answer::Yes => lang::Decision::Approved,
+                Answer::No => lang::Decision::Denied(format!("a person was asked and said no ({rule})")),
+                Answer::Unavailable(why) => lang::Decision::Unavailable(format!("{rule}; {why}; {advice}")),
+                Answer::Later => lang::Decision::Pending,
+            });
+        }
+        decisions
+    }
+
+    /// Returns the question as a person sees it.
+    fn question(&self, asked: &lang::Question) -> Question {
+        Question::of(asked, &self.identity.program)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<CallId, Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

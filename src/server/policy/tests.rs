@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::lang::{Tool, ToolReply};
+use crate::lang::Decision as Decided;
+use crate::lang::{CallId, Tool, ToolCall, ToolReply};
 use crate::server::identity::Identity;
 
 use super::quotas::Caller;
@@ -160,6 +161,21 @@ impl Approver for Person {
     }
 }
 
+/// Creates a call of a tool.
+fn call_of(tool: &Tool) -> ToolCall {
+    ToolCall {
+        id: CallId::default(),
+        server: tool.server.as_str().into(),
+        tool: tool.name.as_str().into(),
+        arguments: "{}".to_owned(),
+        remaining: Duration::from_secs(60),
+        timeout: Duration::from_secs(60),
+        fuel: 0,
+        memory: 0,
+        approved: None,
+    }
+}
+
 /// Returns the refusal of a call of the destructive tool `mail/send`, if any, and the questions shown to the person.
 fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>, Vec<String>) {
     let tool = Tool { server: "mail".into(), name: "send".into(), hints: destructive(), ..Tool::default() };
@@ -169,11 +185,31 @@ fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>,
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let counts = Counts::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let minute = Duration::from_secs(60);
     let name = ToolName::alone("mail", "send");
-    let ruling = runtime.block_on(consent.to(&tool, &name, &arguments, true, policy, &counts, "servers.yaml", minute));
+    let mut given = call_of(&tool);
+    let refused = runtime.block_on(async {
+        let ruling = |given: &ToolCall| {
+            let (file, remaining) = ("servers.yaml", Duration::from_secs(60));
+            let (tool, name, arguments) = (&tool, &name, &arguments);
+            let call = IntendedCall { given, tool, name, arguments, is_checked: true, file, remaining };
+            consent.to(&call, policy, &counts)
+        };
+        let question = match ruling(&given).refused {
+            Some(ToolReply::Ask(question)) => *question,
+            refused => return refused,
+        };
+        match consent.decide(&[question.clone()]).await.pop() {
+            Some(Decided::Approved) => {
+                given.approved = Some(question.arguments.into());
+                ruling(&given).refused
+            }
+            Some(Decided::Denied(rule)) => Some(ToolReply::Denied(rule)),
+            Some(Decided::Unavailable(why)) => Some(ToolReply::Unapproved(why)),
+            other => panic!("{other:?}"),
+        }
+    });
     let shown = std::mem::take(&mut *person.shown.lock().expect("not poisoned"));
-    (ruling.refused, shown)
+    (refused, shown)
 }
 
 #[test]

@@ -15,7 +15,9 @@ use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::Announcer;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
-use crate::server::policy::{Consent, Counts, Decision, Known as KnownNames, Names, Policy, Timeouts, ToolName};
+use crate::server::policy::{
+    Consent, Counts, Decision, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
+};
 use crate::server::system::offload::{self, NotDone};
 use crate::server::text::cut;
 
@@ -361,7 +363,7 @@ impl Downstream {
         let Checked { arguments, note, unchecked } = self.check(call, checked).await.map_err(Failure::Final)?;
         call.note = note;
         if call.rule.is_none()
-            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref()).await
+            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref())
         {
             return Ok(refused);
         }
@@ -434,7 +436,7 @@ impl Downstream {
 
     /// Decides on a call, once for all attempts; returns the reply if the call is refused. `unchecked` is the reason
     /// why its arguments were not validated.
-    async fn refuses(
+    fn refuses(
         &self,
         call: &mut Call<'_>,
         tool: &Tool,
@@ -442,11 +444,18 @@ impl Downstream {
         unchecked: Option<&str>,
     ) -> Option<ToolReply> {
         let Call { given, consent, counts, asked, .. } = *call;
-        let remaining = given.remaining.saturating_sub(asked.elapsed());
         let (rules, names) = (self.rules(), self.names());
         let named = self.named(&tool.name, &rules, names.as_deref());
-        let (file, is_checked) = (&self.start.config.file, unchecked.is_none());
-        let ruling = consent.to(tool, &named, arguments, is_checked, &rules.policy, counts, file, remaining).await;
+        let intended = IntendedCall {
+            given,
+            tool,
+            name: &named,
+            arguments,
+            is_checked: unchecked.is_none(),
+            file: &self.start.config.file,
+            remaining: given.remaining.saturating_sub(asked.elapsed()),
+        };
+        let ruling = consent.to(&intended, &rules.policy, counts);
         if let Some(clause) = unchecked {
             tracing::warn!(
                 server = self.name(),

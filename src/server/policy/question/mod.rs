@@ -34,6 +34,18 @@ pub struct Question {
 }
 
 impl Question {
+    /// Creates the question about a call of a program with that SHA-256.
+    pub(in crate::server) fn of(asked: &crate::lang::Question, program: &str) -> Question {
+        let crate::lang::Question { server, tool, arguments, reason, .. } = asked;
+        Question {
+            server: server.to_string(),
+            tool: tool.to_string(),
+            arguments: serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone())),
+            program: program.to_owned(),
+            rule: reason.clone(),
+        }
+    }
+
     /// Returns why a person cannot be shown the whole call, as a clause; `None` if they can.
     pub fn unshowable(&self) -> Option<String> {
         if [&self.server, &self.tool].into_iter().any(|name| name.chars().count() > LONGEST_NAME) {
