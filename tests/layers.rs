@@ -74,6 +74,7 @@ const PACKAGE: House = House {
         &["server/audit", "server/config"],
         &["server/admission", "server/downstream"],
         &["server/sessions"],
+        &["server/runs"],
         &["server/evaluations"],
         &["server/connections", "server/protocol"],
         &["server/serve"],

@@ -50,6 +50,9 @@ pub struct Reply {
     /// The handle of the session, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The identity of a suspended run, if the server reports one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The resources spent.
     pub spent: Spent,
     /// The place at which a suspended run is resumed.

@@ -7,8 +7,9 @@
 //! |---|---|
 //! | transports | `stdio`: the server of one client, on standard input and output or other streams. `http`: the server of many clients, and their authentication |
 //! | assembly | `serve`: the options of a server, the state that its connections share, and signals |
-//! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, quarantine, progress, elicitation. `connections`: downstream tools for programs at a terminal |
+//! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, quarantine, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
 //! | evaluations | `evaluations`: runs programs, with the host that the language sees |
+//! | runs | `runs`: the runs that wait for a person |
 //! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
 //! | rules and records | `config`: the configuration: files, their formats, and the servers in them. `audit`: the hash-chained record of all calls |
@@ -35,6 +36,7 @@ mod http;
 mod identity;
 mod policy;
 mod protocol;
+mod runs;
 mod secrets;
 mod serve;
 mod sessions;

@@ -22,7 +22,7 @@ type Sent = Mutex<Vec<String>>;
 /// A mailbox that sends mail within the house, and outside of it if a person approves.
 fn mailbox(sent: &Sent) -> Tools<'_> {
     let send = |mail: Mail, _: &Call| -> Result<String, ToolError> {
-        sent.lock().unwrap().push(mail.to.clone());
+        sent.lock().expect("not poisoned").push(mail.to.clone());
         Ok(format!("sent to {}", mail.to))
     };
     let mut tools = Tools::new();
@@ -59,7 +59,7 @@ fn each_of_five_mails_is_sent_once() {
     let world = World::new(mailbox(&sent));
     let mut session = engine().session();
     let run = suspended(session.run(FIVE).eval::<String>(&world).unwrap());
-    assert_eq!(*sent.lock().unwrap(), ["1", "2", "4", "5"]);
+    assert_eq!(*sent.lock().expect("not poisoned"), ["1", "2", "4", "5"]);
     let questions: Vec<&Question> = run.questions().collect();
     assert_eq!(questions.len(), 1);
     assert_eq!((&*questions[0].tool, &*questions[0].arguments), ("send_outside", r#"{"to":"3"}"#));
@@ -68,7 +68,7 @@ fn each_of_five_mails_is_sent_once() {
     approve_all(&mut run);
     let outcome = session.resume(run).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("sent to 1,sent to 2,sent to 3,sent to 4,sent to 5"));
-    assert_eq!(*sent.lock().unwrap(), ["1", "2", "4", "5", "3"]);
+    assert_eq!(*sent.lock().expect("not poisoned"), ["1", "2", "4", "5", "3"]);
 }
 
 #[test]
@@ -76,7 +76,10 @@ fn calls_of_parallel_branches_are_asked_about_together() {
     let sent = Sent::default();
     let asked = Mutex::new(Vec::new());
     let world = World::new(mailbox(&sent)).on_question(|question| {
-        asked.lock().unwrap().push((question.arguments.clone(), sent.lock().unwrap().len()));
+        asked
+            .lock()
+            .expect("not poisoned")
+            .push((question.arguments.clone(), sent.lock().expect("not poisoned").len()));
         if question.arguments.contains('4') { Decision::Denied("not to 4".to_owned()) } else { Decision::Approved }
     });
     let program = "(pmap (fn [n] (try (if (odd? n) (mail/send {:to (str n)}) (mail/send_outside {:to (str n)}))
@@ -86,9 +89,9 @@ fn calls_of_parallel_branches_are_asked_about_together() {
     let outcome = engine().session().run(program).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("sent to 1,sent to 2,sent to 3,ToolDenied,sent to 5,sent to 6"));
     // All other branches had ended.
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock().expect("not poisoned");
     assert_eq!(asked.iter().map(|(_, sent)| *sent).collect::<Vec<_>>(), [3, 3, 3]);
-    assert_eq!(*sent.lock().unwrap(), ["1", "3", "5", "2", "6"]);
+    assert_eq!(*sent.lock().expect("not poisoned"), ["1", "3", "5", "2", "6"]);
 }
 
 #[test]
@@ -143,7 +146,7 @@ fn a_session_without_the_data_of_the_run_is_refused() {
     let failure = engine().session().resume(run).eval::<String>(&world).unwrap().into_result().unwrap_err();
     assert_eq!(failure.code(), ErrorCode::ReplayDiverged);
     assert!(failure.message.contains("does not hold the value of `data`"), "{}", failure.message);
-    assert!(sent.lock().unwrap().is_empty());
+    assert!(sent.lock().expect("not poisoned").is_empty());
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn a_changed_argument_sends_nothing() {
     let failure = session.resume(run).eval::<String>(&world).unwrap().into_result().unwrap_err();
     assert_eq!(failure.code(), ErrorCode::ReplayDiverged);
     assert!(failure.message.contains(r#"{"to":"ann"} of `mail/send_outside`, now they are {"to":"mallory"}"#));
-    assert!(sent.lock().unwrap().is_empty());
+    assert!(sent.lock().expect("not poisoned").is_empty());
 }
 
 #[test]
@@ -191,7 +194,7 @@ fn a_run_that_is_not_decided_waits_on() {
     approve_all(&mut run);
     let outcome = session.resume(run).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("sent to asent to bsent to c"));
-    assert_eq!(*sent.lock().unwrap(), ["a", "b", "c"]);
+    assert_eq!(*sent.lock().expect("not poisoned"), ["a", "b", "c"]);
 }
 
 #[test]
@@ -206,7 +209,7 @@ fn a_branch_that_waits_for_the_value_of_a_parked_one_does_not_hang() {
     approve_all(&mut run);
     let outcome = session.resume(run).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("0sent to a,1sent to a,2sent to a,3sent to a"));
-    assert_eq!(*sent.lock().unwrap(), ["a"]);
+    assert_eq!(*sent.lock().expect("not poisoned"), ["a"]);
 }
 
 #[test]
@@ -214,14 +217,14 @@ fn a_failing_branch_ends_those_that_would_ask() {
     let sent = Sent::default();
     let asked = Mutex::new(0);
     let world = World::new(mailbox(&sent)).on_question(|_| {
-        *asked.lock().unwrap() += 1;
+        *asked.lock().expect("not poisoned") += 1;
         Decision::Approved
     });
     let program = "(try (pmap (fn [n] (if (= n 2) (/ 1 0) (mail/send_outside {:to (str n)}))) (range 5))
                         (catch ArithmeticException e \"failed\"))";
     let outcome = engine().session().run(program).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("failed"));
-    assert_eq!((*asked.lock().unwrap(), sent.lock().unwrap().len()), (0, 0));
+    assert_eq!((*asked.lock().expect("not poisoned"), sent.lock().expect("not poisoned").len()), (0, 0));
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn more_calls_than_can_be_parked_are_asked_about_in_turn() {
         rounds.push(run.questions().count());
     }
     assert_eq!(rounds, [64, 64, 22]);
-    let mut sent = sent.lock().unwrap().clone();
+    let mut sent = sent.lock().expect("not poisoned").clone();
     sent.sort();
     sent.dedup();
     assert_eq!(sent.len(), 150);
@@ -265,7 +268,7 @@ fn the_clock_and_random_numbers_stay_as_they_were() {
     let (run, mut session) = moved(&run, &mut session);
     let outcome = session.resume(run).eval::<String>(&world).unwrap();
     assert_eq!(outcome.done().as_deref(), Some("false86401000"), "the clock goes on after the call");
-    let sent = sent.lock().unwrap();
+    let sent = sent.lock().expect("not poisoned");
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0], sent[1]);
     assert!(sent[0].starts_with("1000-"), "{}", sent[0]);
@@ -340,7 +343,7 @@ struct Course {
 }
 
 fn decide(question: &Question, denied: i64) -> Decision {
-    let number: serde_json::Value = serde_json::from_str(&question.arguments).unwrap();
+    let number: serde_json::Value = serde_json::from_str(&question.arguments).expect("JSON");
     if number["n"] == denied { Decision::Denied("no".to_owned()) } else { Decision::Approved }
 }
 
@@ -351,15 +354,15 @@ fn course(program: &str, denied: i64, at_once: bool, pending: u64) -> Course {
     let mut tools = Tools::new();
     tools.tool("t/read", |number: Number, _: &Call| Ok(number.n * 10)).read_only();
     let act = |number: Number, call: &Call| -> Result<i64, ToolError> {
-        effects.lock().unwrap().push(format!("{} {}", call.name(), number.n));
+        effects.lock().expect("not poisoned").push(format!("{} {}", call.name(), number.n));
         if number.n == 7 { Err(ToolError::failed("seven")) } else { Ok(number.n * 3) }
     };
     tools.tool("t/act", act);
     tools.tool("t/ask", act).needs_approval();
     let rounds = Mutex::new(0_u64);
     let world = World::new(tools).clock(clock.clone()).random(SeededRandom::new(5)).on_question(|question| {
-        *rounds.lock().unwrap() += 1;
-        if at_once || (*rounds.lock().unwrap()).is_multiple_of(pending) {
+        *rounds.lock().expect("not poisoned") += 1;
+        if at_once || (*rounds.lock().expect("not poisoned")).is_multiple_of(pending) {
             decide(question, denied)
         } else {
             Decision::Pending
@@ -374,8 +377,8 @@ fn course(program: &str, denied: i64, at_once: bool, pending: u64) -> Course {
         let open: Vec<Question> = run.questions().cloned().collect();
         for question in open {
             match decide(&question, denied) {
-                Decision::Approved => run.approve(&question.id).unwrap(),
-                _ => run.deny(&question.id, "no").unwrap(),
+                Decision::Approved => run.approve(&question.id).expect("it is asked"),
+                _ => run.deny(&question.id, "no").expect("it is asked"),
             }
         }
         outcome = session.resume(run).eval::<String>(&world).expect("it has no input");
@@ -383,8 +386,8 @@ fn course(program: &str, denied: i64, at_once: bool, pending: u64) -> Course {
     let result = outcome.into_result().map_err(|failure| (failure.code(), failure.rendered));
     let report = session.report();
     let (prints, fuel, defined) = (report.prints.clone(), report.spent.fuel, report.defined.clone());
-    let values = (0..4).map(|at| session.get::<i64>(&format!("value-{at}")).unwrap()).collect();
-    let mut effects = effects.lock().unwrap().clone();
+    let values = (0..4).map(|at| session.get::<i64>(&format!("value-{at}")).expect("a number")).collect();
+    let mut effects = effects.lock().expect("not poisoned").clone();
     effects.sort();
     Course { result, prints, fuel, defined, values, effects }
 }

@@ -140,7 +140,7 @@ impl Client {
     /// Sends a request and returns its id.
     pub fn begin(&mut self, method: &str, mut params: Value) -> i64 {
         self.next += 1;
-        if self.stateless {
+        if self.stateless && params["_meta"].is_null() {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},

@@ -42,6 +42,7 @@ mod protocol;
 mod quarantine;
 mod real_peers;
 mod revocation;
+mod rounds;
 mod secrets;
 mod sessions;
 mod shares;

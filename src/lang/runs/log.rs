@@ -32,6 +32,23 @@ pub struct Entry {
     pub state: CallState,
 }
 
+impl Entry {
+    /// Returns the size of its texts in bytes.
+    pub fn bytes(&self) -> u64 {
+        let reply = match &self.state {
+            CallState::Done(ToolReply::Error(error)) => error.message.len() as u64,
+            CallState::Done(ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text)) => {
+                text.len() as u64
+            }
+            CallState::Done(reply) => reply.bytes(),
+            CallState::Open | CallState::Started | CallState::Forgotten | CallState::Unknown => 0,
+        };
+        let question = self.question.as_ref().map_or(0, |question| question.arguments.len() + question.reason.len());
+        // The names and the identity are small.
+        reply + (self.arguments.len() + question + 200) as u64
+    }
+}
+
 /// The state of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CallState {
@@ -112,7 +129,7 @@ impl RunLog {
     /// kept, and the run can no longer be suspended.
     pub fn new(logged: Logged, keep: Keep, most_bytes: u64) -> RunLog {
         let at = logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
-        let bytes = logged.calls.iter().map(size).sum();
+        let bytes = logged.calls.iter().map(Entry::bytes).sum();
         let state = State { keep, logged, at, bytes, is_full: keep == Keep::Nothing, form: 0, drawn: (0, 0) };
         RunLog { state: Mutex::new(state), journal: None, most_bytes }
     }
@@ -159,7 +176,7 @@ impl RunLog {
             decision: None,
             state: CallState::Open,
         };
-        state.bytes += size(&entry);
+        state.bytes += entry.bytes();
         let at = state.logged.calls.len();
         state.at.insert(call.id.clone(), at);
         state.logged.calls.push(entry);
@@ -221,9 +238,9 @@ impl RunLog {
         let mut state = self.state();
         let at = *state.at.get(id)?;
         let entry = &mut state.logged.calls[at];
-        let before = size(entry);
+        let before = entry.bytes();
         change(entry);
-        let after = size(entry);
+        let after = entry.bytes();
         let copy = self.journal.is_some().then(|| entry.clone());
         state.bytes = state.bytes + after - before;
         copy
@@ -280,21 +297,6 @@ impl RunLog {
 impl State {
     fn index(&mut self) {
         self.at = self.logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
-        self.bytes = self.logged.calls.iter().map(size).sum();
+        self.bytes = self.logged.calls.iter().map(Entry::bytes).sum();
     }
-}
-
-/// Returns the size of an entry's texts in bytes.
-fn size(entry: &Entry) -> u64 {
-    let reply = match &entry.state {
-        CallState::Done(ToolReply::Error(error)) => error.message.len() as u64,
-        CallState::Done(ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text)) => {
-            text.len() as u64
-        }
-        CallState::Done(reply) => reply.bytes(),
-        CallState::Open | CallState::Started | CallState::Forgotten | CallState::Unknown => 0,
-    };
-    let question = entry.question.as_ref().map_or(0, |question| question.arguments.len() + question.reason.len());
-    // The names and the identity are small.
-    reply + (entry.arguments.len() + question + 200) as u64
 }

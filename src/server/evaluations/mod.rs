@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{Environment, Host, Limits, Request, Sandbox};
+use crate::lang::{Environment, Host, Keep, Limits, Request, Sandbox};
 use crate::lang::{Reply, Status};
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
@@ -25,6 +25,7 @@ use crate::server::downstream::Downstreams;
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::Approver;
+use crate::server::runs::{Resumption, Runs, WaitingRun};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
@@ -47,6 +48,8 @@ pub(in crate::server) struct Caller {
     pub(in crate::server) activity: Arc<Activity>,
     /// Asks a person to approve tool calls.
     pub(in crate::server) approver: Arc<dyn Approver>,
+    /// True if a program can wait until a person has been asked after the call.
+    pub(in crate::server) can_wait: bool,
 }
 
 impl Caller {
@@ -83,6 +86,7 @@ pub(in crate::server) struct Evaluations {
     downstreams: Arc<Downstreams>,
     sessions: Sessions,
     persistence: Option<Arc<Persistence>>,
+    runs: Runs,
     runtime: Handle,
     gate: Gate,
     shutdown: Arc<Shutdown>,
@@ -110,6 +114,7 @@ impl Evaluations {
             downstreams,
             sessions,
             persistence: persistence.map(Arc::new),
+            runs: Runs::default(),
             runtime,
             gate,
             shutdown,
@@ -151,8 +156,18 @@ impl Evaluations {
         self.sessions.discard(&entry.handle);
     }
 
-    /// Runs a program and waits for its reply. Also returns the identity of the evaluation.
-    pub(in crate::server) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> (Reply, Identity) {
+    /// The runs that wait for a person.
+    pub(in crate::server) fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation.
+    pub(in crate::server) async fn evaluate(
+        &self,
+        request: EvalRequest,
+        resumed: Option<Resumption>,
+        caller: Caller,
+    ) -> (Reply, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&request.program));
         let mut identity = Identity {
@@ -166,7 +181,7 @@ impl Evaluations {
         let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
             None => tokio::select! {
                 biased;
-                outcome = self.evaluate_in_turn(request, &caller, &mut identity).instrument(span) => outcome,
+                outcome = self.evaluate_in_turn(request, resumed, &caller, &mut identity).instrument(span) => outcome,
                 () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
@@ -231,20 +246,27 @@ impl Evaluations {
     async fn evaluate_in_turn(
         &self,
         request: EvalRequest,
+        resumed: Option<Resumption>,
         caller: &Caller,
         identity: &mut Identity,
     ) -> Result<Reply, Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
-        let entry = self.entry(request.session.as_deref(), caller)?;
+        let entry = match &resumed {
+            Some(resumed) => {
+                self.runs.look(&resumed.run, &caller.name, |run| Arc::clone(&run.entry)).ok_or_else(gone)?
+            }
+            None => self.entry(request.session.as_deref(), caller)?,
+        };
         let is_named = request.session.is_some();
-        let outcome = self.evaluate_in(request, caller, &entry, identity).await;
+        let outcome = self.evaluate_in(request, resumed, caller, &entry, identity).await;
         outcome.map_err(|refused| caller.refused(&entry, is_named, refused))
     }
 
     async fn evaluate_in(
         &self,
         request: EvalRequest,
+        resumed: Option<Resumption>,
         caller: &Caller,
         entry: &Arc<Entry>,
         identity: &mut Identity,
@@ -256,14 +278,28 @@ impl Evaluations {
         self.is_usable(entry, caller, request_names_it)?;
         let announced = Record::of(Kind::Program, identity);
         let requests = Arc::<SessionRequests>::default();
+        // Requests that resume the same run take turns at its session: the first takes it.
+        let taken = match resumed {
+            Some(Resumption { run: identity, decisions }) => {
+                let mut run = self.runs.take(&identity, &caller.name).ok_or_else(gone)?;
+                let again = run.clone();
+                run.decide(decisions);
+                Some((run, (identity, again)))
+            }
+            None => None,
+        };
+        let (run, put_back) = taken.unzip();
+        let (from, log) = run.map(|run| (run.mark, run.log)).unzip();
         let run = ProgramRun {
             program: Request {
                 program: request.program,
-                data: request.data,
+                data: request.data.filter(|_| from.is_none()),
                 limits: request.limits,
                 name: None,
-                from: None,
+                from,
             },
+            log: log.unwrap_or_default(),
+            keep: if caller.can_wait { Keep::Form } else { Keep::Nothing },
             entry: Arc::clone(entry),
             is_own: caller.owns(entry),
             persistence: self.persistence.clone(),
@@ -277,8 +313,23 @@ impl Evaluations {
                 .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
         };
         let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
-        let Finished { mut reply, state, copies, definer } =
-            self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await??;
+        let finished = self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await?;
+        let Finished { mut reply, state, copies, definer, suspended } = match (finished, put_back) {
+            (Ok(finished), _) => finished,
+            // Nothing was evaluated.
+            (Err(refused), Some((identity, run))) => {
+                self.runs.put_back(&identity, run);
+                return Err(refused);
+            }
+            (Err(refused), None) => return Err(refused),
+        };
+        if let Some((mark, log)) = suspended {
+            let run = WaitingRun::new(&caller.name, Arc::clone(entry), &identity.program, mark, log);
+            match self.runs.keep(run) {
+                Ok(identity) => reply.run = Some(identity),
+                Err(message) => return Err(Refused::new("InternalError", message)),
+            }
+        }
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),
@@ -451,6 +502,11 @@ impl Evaluations {
 /// The refusal of an action that requires an audit record which could not be written.
 pub(in crate::server) fn unwritten(problem: String) -> Refused {
     Refused::new("AuditUnavailable", format!("{problem}; nothing was evaluated (`serve --audit-failure`)"))
+}
+
+/// The refusal to resume a run that does not wait.
+pub(in crate::server) fn gone() -> Refused {
+    Refused::new("RunNotResumed", "the program does not wait any more: it was resumed before, or has waited too long")
 }
 
 fn unknown_session() -> Refused {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Logged, Recorder, Reply, Request, RunLog, Sandbox};
+use crate::lang::{Environment, Host, Keep, Logged, Mark, Recorder, Reply, Request, RunLog, Sandbox};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
+use crate::server::runs::MOST_LOGGED;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
@@ -17,6 +18,10 @@ use super::{unbound, unwritten};
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
     pub(super) program: Request,
+    /// The log of the run that is resumed, or an empty one.
+    pub(super) log: Logged,
+    /// The extent to which the log is kept.
+    pub(super) keep: Keep,
     /// Its session.
     pub(super) entry: Arc<Entry>,
     /// True if the session is that of the caller's connection.
@@ -40,6 +45,8 @@ pub(super) struct Finished {
     pub(super) copies: Vec<Arc<Entry>>,
     /// The handle of a stored session that defines the name because of which the program failed.
     pub(super) definer: Option<String>,
+    /// The place at which the run is resumed, and its log, if it is suspended.
+    pub(super) suspended: Option<(Box<Mark>, Logged)>,
 }
 
 impl ProgramRun {
@@ -56,8 +63,9 @@ impl ProgramRun {
         let lease = persistence
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
             .transpose()?;
-        let log = Arc::new(RunLog::new(Logged::default(), Keep::Nothing, 0));
-        let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, log)));
+        let log = Arc::new(RunLog::new(self.log, self.keep, MOST_LOGGED));
+        let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
+        let suspended = reply.mark.take().map(|mark| (mark, log.logged()));
         let copies = self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence);
         let copies = copies.unwrap_or_else(|problem| {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
@@ -87,6 +95,6 @@ impl ProgramRun {
         let definer = self.handles.and_then(|handles| {
             persistence?.definer(&self.entry, unbound(&reply)?).filter(|handle| handles.has(handle))
         });
-        Ok(Finished { reply, state, copies, definer })
+        Ok(Finished { reply, state, copies, definer, suspended })
     }
 }

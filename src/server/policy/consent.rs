@@ -127,7 +127,7 @@ impl Consent {
         let arguments = || Value::Object(call.arguments.clone());
         // The person has seen these arguments, and the call was counted when they were asked.
         if let Some(approved) = &given.approved
-            && **approved == arguments().to_string()
+            && approved.as_bytes() == arguments().to_string().as_bytes()
         {
             return Ruling { rule: format!("{rule}; a person said yes"), refused: None };
         }
@@ -165,10 +165,13 @@ impl Consent {
     pub(in crate::server) async fn decide(&self, questions: &[lang::Question]) -> Vec<lang::Decision> {
         let mut decisions = Vec::with_capacity(questions.len());
         for question in questions {
-            let Some(Asked { rule, advice, deadline }) = self.asked().remove(&question.id) else {
-                decisions.push(lang::Decision::Unavailable(format!("{}; the call was not made", question.reason)));
-                continue;
-            };
+            // A question of a resumed run was asked in an earlier evaluation.
+            let asked = self.asked().remove(&question.id).unwrap_or_else(|| Asked {
+                rule: question.reason.clone(),
+                advice: "the call was not made".to_owned(),
+                deadline: Instant::now() + PATIENCE,
+            });
+            let Asked { rule, advice, deadline } = asked;
             let patience = deadline.saturating_duration_since(Instant::now());
             let answer = self.approver.ask(self.question(question), patience);
             let answer = tokio::time::timeout_at(deadline.into(), answer).await;

@@ -198,7 +198,7 @@ fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>,
             Some(ToolReply::Ask(question)) => *question,
             refused => return refused,
         };
-        match consent.decide(&[question.clone()]).await.pop() {
+        match consent.decide(std::slice::from_ref(&question)).await.pop() {
             Some(Decided::Approved) => {
                 given.approved = Some(question.arguments.into());
                 ruling(&given).refused

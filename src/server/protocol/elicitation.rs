@@ -10,7 +10,7 @@ use rmcp::service::{ElicitationMode, Peer};
 use crate::server::policy::{Answer, Approver, Question};
 
 /// The form field that must be set to true.
-const FIELD: &str = "allow";
+pub(super) const FIELD: &str = "allow";
 
 /// A client that can show a form to a person.
 pub(in crate::server) struct AskingClient(Peer<RoleServer>);

@@ -25,10 +25,11 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
 use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
-use crate::server::evaluations::{Caller, Evaluations, unwritten};
+use crate::server::evaluations::{Caller, Evaluations, gone, unwritten};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
 use crate::server::policy::{Approver, NoApprover};
+use crate::server::runs::{Resumption, WaitingRun};
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
 use crate::server::system::offload;
@@ -39,6 +40,7 @@ use crate::server::transport::lines::UNREADABLE;
 use super::elicitation::AskingClient;
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
+use super::rounds::{self, NextRound, Rounds};
 use super::tools;
 
 /// Settings shared by all connections.
@@ -51,7 +53,12 @@ pub(in crate::server) struct ServerSettings {
     pub(in crate::server) most: Limits,
     /// Limits of individual principals.
     pub(in crate::server) allowances: Arc<Allowances>,
+    /// Asks in the replies to calls.
+    pub(in crate::server) rounds: Option<Rounds>,
 }
+
+/// The reason why the user of a client cannot be asked, as a clause.
+const NO_ELICITATION: &str = "this client cannot ask for approval (it does not support elicitation)";
 
 /// One connection of a client.
 pub(in crate::server) struct Front {
@@ -119,42 +126,73 @@ impl Front {
                 "this connection was opened with another token; open a new one",
             ));
         }
-        let approver = self.approver(stateless, context);
+        let (approver, can_wait) = self.approver(&name, stateless, context);
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
-        Ok(Caller { name, own, handles, withdrawn: context.ct.clone(), activity: Arc::default(), approver })
+        Ok(Caller { name, own, handles, withdrawn: context.ct.clone(), activity: Arc::default(), approver, can_wait })
     }
 
-    /// Returns the approver that asks the person using the client. From 2026-07-28 on a server sends no requests, and
-    /// over HTTP a client may have no stream on which a request would reach it.
-    fn approver(&self, stateless: bool, context: &RequestContext<RoleServer>) -> Arc<dyn Approver> {
-        let why = if self.over_http {
-            "no one can be asked for approval over HTTP"
-        } else if stateless {
-            "in this revision of the protocol a client cannot be asked in the middle of a call"
+    /// Returns the approver that asks the person using the client, and whether it asks after the call. From 2026-07-28 on
+    /// a server sends no requests, but asks in its reply to the call; before, a client over HTTP may have no stream on
+    /// which a request would reach it.
+    fn approver(
+        &self,
+        principal: &str,
+        stateless: bool,
+        context: &RequestContext<RoleServer>,
+    ) -> (Arc<dyn Approver>, bool) {
+        let why = if stateless {
+            match self.evaluations.runs().crowded(principal) {
+                None if self.settings.rounds.is_some() && rounds::shows_forms(context.client_capabilities()) => {
+                    return (Arc::new(NextRound), true);
+                }
+                None => NO_ELICITATION.to_owned(),
+                Some(crowded) => crowded,
+            }
+        } else if self.over_http {
+            "no one can be asked for approval over HTTP in this revision of the protocol".to_owned()
         } else if let Some(client) = AskingClient::of(&context.peer) {
-            return Arc::new(client);
+            return (Arc::new(client), false);
         } else {
-            "this client cannot ask for approval (it does not support elicitation)"
+            NO_ELICITATION.to_owned()
         };
-        Arc::new(NoApprover(why.to_owned()))
+        (Arc::new(NoApprover(why)), false)
     }
 
-    async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let arguments = request.arguments.unwrap_or_default();
+    async fn eval(&self, call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
+        let arguments = call.arguments.clone().unwrap_or_default();
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.principal(context).and_then(|name| {
             let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
             let request = EvalRequest::read(arguments, &usual, &most)?;
-            Ok((request, self.caller(name, context)?, most))
+            Ok((request, self.resumed(&name, &call)?, self.caller(name, context)?, most))
         });
         let (rendered, record) = match begun {
-            Ok((request, caller, most)) => {
+            Ok((request, resumed, caller, most)) => {
                 let limits = request.limits.clone();
                 let output = limits.output;
                 let activity = Arc::clone(&caller.activity);
+                let principal = caller.name.clone();
                 let (mut reply, identity) =
-                    reporting(context, &activity, self.evaluations.evaluate(request, caller)).await;
+                    reporting(context, &activity, self.evaluations.evaluate(request, resumed, caller)).await;
+                let question = reply.run.as_ref().zip(self.settings.rounds.as_ref()).map(|(run, rounds)| {
+                    let questions = self.evaluations.runs().look(run, &principal, WaitingRun::questions);
+                    rounds.ask(run, &questions.unwrap_or_default(), &principal, &call)
+                });
+                match question {
+                    None => {}
+                    Some(Ok(round)) => {
+                        let record = Record::of_evaluation(&identity, &reply);
+                        return match self.evaluations.recorded(record).await {
+                            Ok(()) => round.into(),
+                            Err(problem) => {
+                                let reply = unwritten(problem).reply();
+                                self.settings.replies.of(reply, output).result.into()
+                            }
+                        };
+                    }
+                    Some(Err(problem)) => reply = Refused::new("InternalError", problem).reply(),
+                }
                 if let Some(failure) = &mut reply.failure {
                     advise_on_limit(failure, &limits, &most);
                 }
@@ -174,7 +212,16 @@ impl Front {
                 (self.settings.replies.of(reply, self.settings.usual.output), record)
             }
         };
-        self.recorded(rendered, record).await
+        self.recorded(rendered, record).await.into()
+    }
+
+    /// Returns the run that a repeated call resumes, with the decisions of the person.
+    fn resumed(&self, principal: &str, call: &CallToolRequestParams) -> Result<Option<Resumption>, Refused> {
+        let Some(rounds) = &self.settings.rounds else { return Ok(None) };
+        let Some(run) = rounds.resumed(principal, call)? else { return Ok(None) };
+        let questions = self.evaluations.runs().look(&run, principal, WaitingRun::questions).ok_or_else(gone)?;
+        let decisions = rounds::decisions(&questions, call.input_responses.as_ref());
+        Ok(Some(Resumption { run, decisions }))
     }
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -303,7 +350,7 @@ impl ServerHandler for Front {
         BufferSpace::release(&context.extensions);
         let _under_way = self.under_way()?;
         let result = match request.name.as_ref() {
-            "lisp_eval" => self.eval(request, &context).await,
+            "lisp_eval" => return Ok(self.eval(request, &context).await),
             "lisp_env" => self.env(request, &context).await,
             other => {
                 let hint = closest(other, ["lisp_eval", "lisp_env"])

@@ -2,12 +2,14 @@
 //!
 //! [`front`] handles the requests of one connection: [`tools`] defines our two tools, [`replies`] builds their results,
 //! with tables by [`toon`], and [`quarantine`] marks results that read like instructions to the model. [`progress`]
-//! reports progress, and [`elicitation`] asks the user of the client for approval.
+//! reports progress. [`elicitation`] asks the user of the client for approval during a call, and [`rounds`] in the reply to
+//! one, as revision 2026-07-28 requires.
 
 pub(in crate::server) mod elicitation;
 pub(in crate::server) mod front;
 pub(in crate::server) mod progress;
 pub(in crate::server) mod quarantine;
 pub(in crate::server) mod replies;
+pub(in crate::server) mod rounds;
 mod tools;
 mod toon;

@@ -17,6 +17,7 @@ use crate::server::evaluations::Evaluations;
 use crate::server::protocol::front::ServerSettings;
 use crate::server::protocol::quarantine::Quarantine;
 use crate::server::protocol::replies::{Replies, ReplyForm};
+use crate::server::protocol::rounds::Rounds;
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::{SessionBounds, Sessions};
 use crate::server::transport::lines::LARGEST_LINE;
@@ -174,6 +175,7 @@ pub(in crate::server) fn assemble(
     usual.clamp_to(&most);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
-    let settings = Arc::new(ServerSettings { replies, usual, most, allowances });
+    let rounds = Rounds::new().inspect_err(|problem| tracing::warn!(%problem, "no one is asked in replies to calls"));
+    let settings = Arc::new(ServerSettings { replies, usual, most, allowances, rounds: rounds.ok() });
     Assembled { evaluations, settings, downstreams }
 }

@@ -1,0 +1,141 @@
+//! Asking the user of the client by a call in several rounds (MCP 2026-07-28, multi round-trip requests): the reply to
+//! the first round holds a form for each question and a sealed state, and the client repeats its call with the answers.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses, RequestStateCodec,
+    RequestStateError, SealOptions,
+};
+use serde_json::Value;
+
+use crate::lang::Decision;
+use crate::server::admission::request::Refused;
+use crate::server::identity::sha256;
+use crate::server::policy::{Answer, Approver, Question};
+use crate::server::runs::WAITING;
+use crate::server::system::random;
+
+use super::elicitation::FIELD;
+
+/// An approver whose questions are asked in the next round.
+pub(in crate::server) struct NextRound;
+
+impl Approver for NextRound {
+    fn ask(&self, _question: Question, _patience: Duration) -> BoxFuture<'_, Answer> {
+        Box::pin(std::future::ready(Answer::Later))
+    }
+}
+
+/// True if a client can show a form to a person. A client that names no mode shows forms.
+pub(in crate::server) fn shows_forms(capabilities: Option<ClientCapabilities>) -> bool {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+    elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
+}
+
+/// Seals and opens the states of calls.
+pub(in crate::server) struct Rounds(RequestStateCodec);
+
+impl Rounds {
+    /// Creates a key that lasts as long as this process, as the runs that wait in it do.
+    ///
+    /// # Errors
+    /// Returns a message if the system has no randomness.
+    pub(in crate::server) fn new() -> Result<Rounds, String> {
+        RequestStateCodec::try_new(random::key()?).map(Rounds).map_err(|problem| problem.to_string())
+    }
+
+    /// Returns what a state is bound to: the principal and the arguments of the call.
+    fn bound_to(principal: &str, call: &CallToolRequestParams) -> Vec<u8> {
+        let arguments = call.arguments.as_ref().map(|arguments| Value::Object(arguments.clone()).to_string());
+        format!("{}\n{principal}", sha256(arguments.unwrap_or_default().as_bytes())).into_bytes()
+    }
+
+    /// Returns the result of a round that ends with questions about a run.
+    pub(in crate::server) fn ask(
+        &self,
+        run: &str,
+        questions: &[Question],
+        principal: &str,
+        call: &CallToolRequestParams,
+    ) -> Result<InputRequiredResult, String> {
+        let mut requests = InputRequests::new();
+        for (at, question) in questions.iter().enumerate() {
+            let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build()?;
+            let message = question.to_string();
+            let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+            requests.insert(key(at), InputRequest::Elicitation(ElicitRequest::new(form)));
+        }
+        let bound = Rounds::bound_to(principal, call);
+        let options = SealOptions::new().associated_data(&bound).ttl(WAITING);
+        Ok(InputRequiredResult::new(Some(requests), Some(self.0.seal_with(run.as_bytes(), &options))))
+    }
+
+    /// Returns the identity of the run that a repeated call resumes; `None` for a first round.
+    ///
+    /// # Errors
+    /// Refuses a state that is not ours, is tampered with, has expired, or belongs to another principal or other
+    /// arguments, and answers without a state.
+    pub(in crate::server) fn resumed(
+        &self,
+        principal: &str,
+        call: &CallToolRequestParams,
+    ) -> Result<Option<String>, Refused> {
+        let Some(state) = &call.request_state else {
+            return match &call.input_responses {
+                Some(responses) if !responses.is_empty() => Err(Refused::new(
+                    "InvalidArguments",
+                    "the call has `inputResponses` without the `requestState` of the reply that asked for them",
+                )),
+                _ => Ok(None),
+            };
+        };
+        let opened = self.0.open_with(state, &Rounds::bound_to(principal, call));
+        let run = opened.map_err(|problem| {
+            let why = match problem {
+                RequestStateError::Expired => "it has expired".to_owned(),
+                RequestStateError::IntegrityCheckFailed => {
+                    "it was changed, is from a server that has ended, or belongs \
+                    to a call with other arguments"
+                        .to_owned()
+                }
+                other => other.to_string(),
+            };
+            refused(&why)
+        })?;
+        String::from_utf8(run).map(Some).map_err(|_| refused("it names no run"))
+    }
+}
+
+/// Returns the refusal of a state, with the reason as a clause.
+fn refused(why: &str) -> Refused {
+    let message = format!("the `requestState` of this call is not accepted: {why}; nothing was evaluated");
+    let mut refused = Refused::new("RunNotResumed", message);
+    refused.suggestion = Some("Call again without it".to_owned());
+    refused
+}
+
+/// The key of a question in the forms of a round.
+fn key(at: usize) -> String {
+    format!("call-{:03}", at + 1)
+}
+
+/// Returns the decisions of a round on so many questions; `None` where there is no answer.
+pub(in crate::server) fn decisions(
+    questions: &[Question],
+    responses: Option<&InputResponses>,
+) -> Vec<Option<Decision>> {
+    let decide = |(at, question): (usize, &Question)| {
+        let answer = responses?.get(&key(at))?;
+        let answer = serde_json::from_value::<ElicitResult>(answer.clone());
+        let is_yes = answer.is_ok_and(|answer| {
+            answer.action == ElicitationAction::Accept
+                && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true))
+        });
+        let no = || Decision::Denied(format!("a person was asked and said no ({})", question.rule));
+        Some(if is_yes { Decision::Approved } else { no() })
+    };
+    questions.iter().enumerate().map(decide).collect()
+}

@@ -1,0 +1,253 @@
+//! Approval in the replies to calls, as protocol revision 2026-07-28 has it: the reply asks, and the client repeats its
+//! call with the answers.
+
+use std::path::Path;
+
+use crate::http_client::{Server, tokens_file};
+use crate::mcp_client::{Answer, Client};
+use serde_json::{Value, json};
+
+/// Tools that append a line to a file: `notes/add`, which is allowed, and `notes/share`, about which a person is asked.
+fn configuration(folder: &Path) -> Value {
+    let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
+    let append = |name: &str| {
+        let file = folder.join(name);
+        json!({
+            "command": "sh",
+            "args": ["-c", "printf '%s\\n' \"$1\" >> \"$0\"; printf 'added %s' \"$1\"", file, "{line}"],
+            "parameters": line,
+        })
+    };
+    json!({
+        "local": {"notes/add": append("added"), "notes/share": append("shared")},
+        "policy": {"allow": ["notes/add"], "ask": ["notes/share"]},
+    })
+}
+
+fn lines(folder: &Path, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The metadata of a request from a client that shows forms.
+fn meta() -> Value {
+    let mut meta = crate::meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {"form": {}}});
+    meta
+}
+
+/// A call of `lisp_eval` in its first round.
+fn call(arguments: Value) -> Value {
+    json!({"name": "lisp_eval", "arguments": arguments, "_meta": meta()})
+}
+
+/// The same call with answers to the questions of a result.
+fn next_round(call: &Value, asked: &Value, answer: impl Fn(&str) -> Option<Value>) -> Value {
+    let requests = asked["inputRequests"].as_object().unwrap_or_else(|| panic!("no questions: {asked}"));
+    let answers = requests.iter().filter_map(|(key, request)| {
+        let shown = request["params"]["message"].as_str().expect("a text");
+        Some((key.clone(), answer(shown)?))
+    });
+    let mut next = call.clone();
+    next["inputResponses"] = Value::Object(answers.collect());
+    next["requestState"] = asked["requestState"].clone();
+    next
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"allow": true}})
+}
+
+fn result(client: &mut Client, call: &Value) -> Value {
+    let answer = client.request("tools/call", call.clone());
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["result"].clone()
+}
+
+fn text(result: &Value) -> String {
+    Answer::of(&json!({ "result": result })).text
+}
+
+fn code(result: &Value) -> String {
+    let answer = Answer::of(&json!({ "result": result }));
+    answer.record["error"].as_str().unwrap_or_default().to_owned()
+}
+
+const FIVE: &str = "(def sent (pmap (fn [n] (if (= n 3) (notes/share {:line \"3\"}) (notes/add {:line (str n)})))
+                                    (range 1 6)))
+                    (println (count sent)) sent";
+
+#[test]
+fn a_program_waits_for_the_next_round_and_each_call_is_made_once() {
+    for isolate in [&[][..], &["--isolate"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start_stateless(&configuration(folder.path()), isolate);
+        let first = call(json!({"program": FIVE}));
+        let asked = result(&mut client, &first);
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let requests = asked["inputRequests"].as_object().expect("questions");
+        assert_eq!(requests.len(), 1);
+        let form = &requests["call-001"];
+        assert_eq!(form["method"], "elicitation/create");
+        assert_eq!(form["params"]["requestedSchema"]["required"], json!(["allow"]));
+        let shown = form["params"]["message"].as_str().expect("a text");
+        assert!(shown.starts_with("A program wants to call notes/share with\n{\n  \"line\": \"3\"\n}"), "{shown}");
+        let mut added = lines(folder.path(), "added");
+        added.sort();
+        assert_eq!(
+            (added, lines(folder.path(), "shared").len()),
+            (["1", "2", "4", "5"].map(str::to_owned).to_vec(), 0)
+        );
+
+        let done = result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+        assert_eq!(done["resultType"], "complete", "{done}");
+        let reply = text(&done);
+        assert!(
+            reply.starts_with("(\"added 1\" \"added 2\" \"added 3\" \"added 4\" \"added 5\")\nprinted:\n5\n"),
+            "{reply}"
+        );
+        assert!(reply.contains("5 tool calls]"), "{reply}");
+        assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared")), (4, vec!["3".to_owned()]));
+    }
+}
+
+#[test]
+fn all_calls_that_can_be_asked_about_are_in_one_round() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let program =
+        "(pmap (fn [n] (try (notes/share {:line (str \"line \" n)}) (catch ToolDenied e :denied))) (range 4))";
+    let first = call(json!({"program": program}));
+    let asked = result(&mut client, &first);
+    assert_eq!(asked["inputRequests"].as_object().map(|requests| requests.len()), Some(4), "{asked}");
+    // One is refused, one is not answered, and one is answered with a form that does not allow it.
+    let second = next_round(&first, &asked, |shown| match shown {
+        _ if shown.contains("line 0") => Some(yes()),
+        _ if shown.contains("line 1") => Some(json!({"action": "decline"})),
+        _ if shown.contains("line 2") => Some(json!({"action": "accept", "content": {"allow": "true"}})),
+        _ => None,
+    });
+    let asked = result(&mut client, &second);
+    let shown = asked["inputRequests"]["call-001"]["params"]["message"].as_str().expect("a text");
+    assert!(shown.contains("line 3") && asked["inputRequests"].as_object().map(|all| all.len()) == Some(1), "{asked}");
+    assert!(lines(folder.path(), "shared").is_empty(), "nothing is sent while a call of the form is open");
+    let done = result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    assert!(text(&done).starts_with("(\"added line 0\" :denied :denied \"added line 3\")"), "{done}");
+    assert_eq!(lines(folder.path(), "shared").len(), 2);
+}
+
+#[test]
+fn a_state_is_good_once_and_for_its_call_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let first = call(json!({"program": "(notes/share {:line \"a\"})", "limits": {"fuel": 1e6}}));
+    let asked = result(&mut client, &first);
+    let answered = next_round(&first, &asked, |_| Some(yes()));
+
+    // Another program, another argument, a changed state, and no state.
+    let mut others = vec![answered.clone(); 5];
+    others[0]["arguments"]["program"] = json!("(notes/share {:line \"b\"})");
+    others[1]["arguments"]["limits"]["fuel"] = json!(2e6);
+    let state = asked["requestState"].as_str().expect("a text");
+    others[2]["requestState"] = json!(format!("{}A", &state[..state.len() - 1]));
+    others[3]["requestState"] = json!("rs1.AAAA.BBBB");
+    others[4].as_object_mut().expect("an object").remove("requestState");
+    for (other, expected) in
+        others.iter().zip(["RunNotResumed", "RunNotResumed", "RunNotResumed", "RunNotResumed", "InvalidArguments"])
+    {
+        let refused = result(&mut client, other);
+        assert_eq!(code(&refused), expected, "{refused}");
+        assert!(text(&refused).contains("nothing was evaluated") || expected == "InvalidArguments", "{refused}");
+    }
+    assert!(lines(folder.path(), "shared").is_empty());
+
+    // Another process does not take it.
+    let mut other = Client::start_stateless(&configuration(folder.path()), &[]);
+    assert_eq!(code(&result(&mut other, &answered)), "RunNotResumed");
+
+    assert!(text(&result(&mut client, &answered)).starts_with("\"added a\""));
+    let again = result(&mut client, &answered);
+    assert_eq!(code(&again), "RunNotResumed", "{again}");
+    assert!(text(&again).contains("it was resumed before"), "{again}");
+    assert_eq!(lines(folder.path(), "shared"), ["a"]);
+}
+
+#[test]
+fn a_session_goes_on_while_a_program_waits_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let handle = client.eval("(def greeting \"hello\")").handle().expect("named");
+    let in_session = |program: &str, data: Value| {
+        let mut arguments = json!({"program": program, "session": handle});
+        arguments.as_object_mut().expect("an object").extend(data.as_object().cloned().unwrap_or_default());
+        call(arguments)
+    };
+    let first = in_session("(def mine 1) (notes/share {:line (str greeting data)})", json!({"data": [1, 2]}));
+    let asked = result(&mut client, &first);
+    let other = result(&mut client, &in_session("[mine (count data)]", json!({"data": [1, 2, 3]})));
+    assert!(text(&other).starts_with("[1 3]"), "{other}");
+    let done = result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    assert!(text(&done).starts_with("\"added hello[1 2]\""), "{done}");
+
+    // A definition that the call depends on has changed: nothing is sent.
+    let first = in_session("(notes/share {:line greeting})", json!({}));
+    let asked = result(&mut client, &first);
+    result(&mut client, &in_session("(def greeting \"good bye\")", json!({})));
+    let diverged = result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    assert_eq!(code(&diverged), "ReplayDiverged", "{diverged}");
+    assert_eq!(lines(folder.path(), "shared"), ["hello[1 2]"]);
+}
+
+#[test]
+fn a_client_that_shows_no_forms_gets_an_error_with_the_rule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let (error, message) = client.fails("(notes/share {:line \"a\"})");
+    assert_eq!(error, "ToolNeedsApproval");
+    assert!(message.contains("this client cannot ask for approval (it does not support elicitation)"), "{message}");
+}
+
+#[test]
+fn programs_of_a_principal_wait_up_to_a_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        asked.push(result(&mut client, &first));
+        assert_eq!(asked.last().expect("one")["resultType"], "input_required");
+    }
+    let refused = result(&mut client, &first);
+    assert_eq!(code(&refused), "ToolNeedsApproval", "{refused}");
+    assert!(text(&refused).contains("20 programs wait for approval already"), "{refused}");
+    // One that is resumed makes room.
+    result(&mut client, &next_round(&first, &asked[7], |_| Some(json!({"action": "decline"}))));
+    assert_eq!(result(&mut client, &first)["resultType"], "input_required");
+}
+
+#[test]
+fn over_http_the_answers_are_those_of_the_principal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, configuration(folder.path()).to_string()).expect("written");
+    let tokens = tokens_file(folder.path(), &json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"}));
+    let arguments = ["--tokens", &tokens.to_string_lossy(), "--config", &file.to_string_lossy()];
+    let server = Server::start(&arguments, &[]);
+    let post = |who: &str, call: &Value| -> Value {
+        let headers = format!(
+            "Authorization: Bearer {who}-{who}-{who}-{who}-{who}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n"
+        );
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
+        server.post(&headers, &message).message()["result"].clone()
+    };
+    let first = call(json!({"program": FIVE}));
+    let asked = post("ann", &first);
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let answered = next_round(&first, &asked, |_| Some(yes()));
+    assert_eq!(code(&post("bob", &answered)), "RunNotResumed");
+    assert!(lines(folder.path(), "shared").is_empty());
+    let done = post("ann", &answered);
+    assert!(text(&done).starts_with("(\"added 1\""), "{done}");
+    assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
+}
