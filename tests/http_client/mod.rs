@@ -140,8 +140,16 @@ impl Client {
     /// # Errors
     /// Returns the response if the server did not create a session.
     pub fn initialize(&self, headers: &str, version: &str) -> Result<Session, Response> {
+        self.initialize_with(headers, version, &json!({}))
+    }
+
+    /// Like [`Client::initialize`], for a client with these capabilities.
+    ///
+    /// # Errors
+    /// As [`Client::initialize`].
+    pub fn initialize_with(&self, headers: &str, version: &str, capabilities: &Value) -> Result<Session, Response> {
         let info = json!({"name": "test", "version": "1"});
-        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+        let hello = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
         let response = self.post(headers, &hello);
         let Some(id) = response.header("mcp-session-id") else { return Err(response) };
@@ -186,6 +194,15 @@ impl Session {
     /// Posts a message.
     pub fn post(&self, message: &Value) -> Response {
         self.client.post(&self.head(), message)
+    }
+
+    /// Posts a request and reads the head of its response, whose body is a stream of events.
+    pub fn stream(&self, message: &Value) -> Connection {
+        let mut connection = self.client.connect();
+        connection.begin_post(&self.head(), message);
+        let head = connection.receive_head();
+        assert_eq!(head.header("content-type"), Some("text/event-stream"), "{head:?}");
+        connection
     }
 
     /// Returns the text of a program's reply, and whether it is an error.
@@ -240,6 +257,17 @@ impl Connection {
     /// Reads the rest of a chunked stream, up to its end.
     pub fn rest(&mut self) -> String {
         Response::chunks(&mut self.stream)
+    }
+
+    /// Returns the message of the next event of a chunked stream that has one.
+    pub fn event(&mut self) -> Value {
+        loop {
+            let text = line(&mut self.stream);
+            if let Some(message) = text.strip_prefix("data:").map(str::trim).filter(|message| !message.is_empty()) {
+                return serde_json::from_str(message).expect("JSON");
+            }
+            assert!(self.stream.fill_buf().is_ok_and(|bytes| !bytes.is_empty()), "the stream has ended");
+        }
     }
 
     /// Posts a message without waiting for the response.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::http_client::{Server, tokens_file};
+use crate::http_client::{Server, evaluation, tokens_file};
 use crate::mcp_client::{Answer, Client};
 use serde_json::{Value, json};
 
@@ -250,4 +250,23 @@ fn over_http_the_answers_are_those_of_the_principal() {
     let done = post("ann", &answered);
     assert!(text(&done).starts_with("(\"added 1\""), "{done}");
     assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
+}
+
+#[test]
+fn over_http_a_client_of_an_older_revision_is_asked_on_the_stream_of_its_call() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, configuration(folder.path()).to_string()).expect("written");
+    let server = Server::start(&["--config", &file.to_string_lossy()], &[]);
+    let session = server.initialize_with("", "2025-11-25", &json!({"elicitation": {}})).expect("it begins");
+    for (answer, expected) in [(yes(), "added a"), (json!({"action": "decline"}), "a person was asked and said no")] {
+        let mut stream = session.stream(&evaluation(7, "(notes/share {:line \"a\"})"));
+        let question = stream.event();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let accepted = session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
+        assert_eq!(accepted.status, 202, "{accepted:?}");
+        let reply = stream.event();
+        assert!(reply["result"].to_string().contains(expected), "{reply}");
+    }
+    assert_eq!(lines(folder.path(), "shared"), ["a"]);
 }

@@ -37,7 +37,7 @@ use crate::server::text::cut;
 use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
-use super::elicitation::AskingClient;
+use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
 use super::rounds::{self, NextRound, Rounds};
@@ -55,6 +55,16 @@ pub(in crate::server) struct ServerSettings {
     pub(in crate::server) allowances: Arc<Allowances>,
     /// Asks in the replies to calls.
     pub(in crate::server) rounds: Option<Rounds>,
+}
+
+/// The way in which the user of a client is asked.
+enum Door {
+    /// By requests to the client during the call.
+    Elicitation(Questions),
+    /// In the reply to the call.
+    NextRound,
+    /// Not at all.
+    None,
 }
 
 /// The reason why the user of a client cannot be asked, as a clause.
@@ -109,7 +119,8 @@ impl Front {
         Ok(principal.0.clone())
     }
 
-    fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
+    /// Returns the caller of a request, with its way to ask the user.
+    fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<(Caller, Door), Refused> {
         let stateless = is_stateless(context);
         let own = if stateless {
             None
@@ -126,37 +137,36 @@ impl Front {
                 "this connection was opened with another token; open a new one",
             ));
         }
-        let (approver, can_wait) = self.approver(&name, stateless, context);
+        let (approver, door) = self.approver(&name, stateless, context);
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
-        Ok(Caller { name, own, handles, withdrawn: context.ct.clone(), activity: Arc::default(), approver, can_wait })
+        let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound));
+        let caller = Caller { name, own, handles, withdrawn, activity: Arc::default(), approver, can_wait };
+        Ok((caller, door))
     }
 
-    /// Returns the approver that asks the person using the client, and whether it asks after the call. From 2026-07-28 on
-    /// a server sends no requests, but asks in its reply to the call; before, a client over HTTP may have no stream on
-    /// which a request would reach it.
+    /// Returns the approver that asks the person using the client, and how. From 2026-07-28 on a server sends no requests,
+    /// but asks in its reply to the call.
     fn approver(
         &self,
         principal: &str,
         stateless: bool,
         context: &RequestContext<RoleServer>,
-    ) -> (Arc<dyn Approver>, bool) {
+    ) -> (Arc<dyn Approver>, Door) {
         let why = if stateless {
             match self.evaluations.runs().crowded(principal) {
                 None if self.settings.rounds.is_some() && rounds::shows_forms(context.client_capabilities()) => {
-                    return (Arc::new(NextRound), true);
+                    return (Arc::new(NextRound), Door::NextRound);
                 }
                 None => NO_ELICITATION.to_owned(),
                 Some(crowded) => crowded,
             }
-        } else if self.over_http {
-            "no one can be asked for approval over HTTP in this revision of the protocol".to_owned()
-        } else if let Some(client) = AskingClient::of(&context.peer) {
-            return (Arc::new(client), false);
+        } else if let Some((client, questions)) = AskingClient::of(&context.peer) {
+            return (Arc::new(client), Door::Elicitation(questions));
         } else {
             NO_ELICITATION.to_owned()
         };
-        (Arc::new(NoApprover(why)), false)
+        (Arc::new(NoApprover(why)), Door::None)
     }
 
     async fn eval(&self, call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
@@ -165,16 +175,21 @@ impl Front {
         let begun = self.principal(context).and_then(|name| {
             let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
             let request = EvalRequest::read(arguments, &usual, &most)?;
-            Ok((request, self.resumed(&name, &call)?, self.caller(name, context)?, most))
+            let resumed = self.resumed(&name, &call)?;
+            let (caller, door) = self.caller(name, context)?;
+            Ok((request, resumed, caller, door, most))
         });
         let (rendered, record) = match begun {
-            Ok((request, resumed, caller, most)) => {
+            Ok((request, resumed, caller, door, most)) => {
                 let limits = request.limits.clone();
                 let output = limits.output;
                 let activity = Arc::clone(&caller.activity);
                 let principal = caller.name.clone();
-                let (mut reply, identity) =
-                    reporting(context, &activity, self.evaluations.evaluate(request, resumed, caller)).await;
+                let evaluating = reporting(context, &activity, self.evaluations.evaluate(request, resumed, caller));
+                let (mut reply, identity) = match door {
+                    Door::Elicitation(questions) => questions.during(evaluating).await,
+                    Door::NextRound | Door::None => evaluating.await,
+                };
                 let question = reply.run.as_ref().zip(self.settings.rounds.as_ref()).map(|(run, rounds)| {
                     let questions = self.evaluations.runs().look(run, &principal, WaitingRun::questions);
                     rounds.ask(run, &questions.unwrap_or_default(), &principal, &call)
@@ -234,7 +249,7 @@ impl Front {
         let read = EnvRequest::read(arguments);
         let begun = read.and_then(|request| Ok((request, self.caller(self.principal(context)?, context)?)));
         let (described, record) = match begun {
-            Ok((request, caller)) => {
+            Ok((request, (caller, _))) => {
                 let (described, identity) = self.evaluations.describe(request, caller).await;
                 (described, Record::of(Kind::Env, &identity))
             }
