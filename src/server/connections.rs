@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Catalogue, Host, Keep, Limits, Logged, Recorder, RunLog, Tool, ToolError};
+use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
@@ -57,7 +57,7 @@ impl Connections {
 
     /// Creates a host for one evaluation. Its tool calls and its computation stop when `cancel` is cancelled.
     pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
-        host_of_run(self.evaluation(cancel, limits))
+        self.evaluation(cancel, limits).into_host()
     }
 
     /// Like [`Connections::host`], for a program whose approver asks a person about calls for which the policy requires
@@ -69,7 +69,7 @@ impl Connections {
         program: &str,
         approver: Arc<dyn Approver>,
     ) -> Arc<dyn Host> {
-        host_of_run(self.evaluation(cancel, limits).asking(program, approver))
+        self.evaluation(cancel, limits).asking(program, approver).into_host()
     }
 
     fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {
@@ -124,12 +124,6 @@ impl Connections {
     pub fn close(self) {
         drop(self);
     }
-}
-
-/// Returns the host of a run that is not suspended: a person decides at once, or not at all.
-fn host_of_run(host: EvaluationHost) -> Arc<dyn Host> {
-    let log = RunLog::new(Logged::default(), Keep::Nothing, 0);
-    Arc::new(Recorder::new(Arc::new(host), Arc::new(log)))
 }
 
 impl Drop for Connections {

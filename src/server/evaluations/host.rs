@@ -16,7 +16,8 @@ use tracing::Instrument;
 
 use crate::lang::NO_HANDLES;
 use crate::lang::{
-    Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
+    Audience, CallId, Catalogue, Decision, Found, Host, Keep, Logged, Question, Recorder, RunLog, Server, Tool,
+    ToolCall, ToolError, ToolReply,
 };
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};
@@ -27,7 +28,7 @@ use crate::server::policy::{Approver, Consent, no_approver};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::telemetry::log;
 
-/// The host of one evaluation.
+/// The host of one evaluation. [`EvaluationHost::into_host`] completes it.
 pub struct EvaluationHost {
     downstreams: Arc<Downstreams>,
     runtime: Handle,
@@ -83,6 +84,12 @@ impl EvaluationHost {
     pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
         let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.identity) };
         self.known_as(Arc::new(identity), approver)
+    }
+
+    /// Returns the host of a run that is not suspended: a person decides at once, or not at all.
+    pub fn into_host(self) -> Arc<dyn Host> {
+        let log = RunLog::new(Logged::default(), Keep::Nothing, 0);
+        Arc::new(Recorder::new(Arc::new(self), Arc::new(log)))
     }
 
     /// Sets the identity of the evaluation and its approver.
