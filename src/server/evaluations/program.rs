@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Logged, Mark, Recorder, Reply, Request, RunLog, Sandbox};
+use crate::lang::{Environment, Host, Keep, Logged, Mark, Recorder, Reply, Request, RunLog, Sandbox, Status};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
@@ -71,7 +71,9 @@ impl ProgramRun {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
             Vec::new()
         });
-        let closed = self.requests.closes().then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
+        // A program that waits has not ended.
+        let closes = self.requests.closes() && suspended.is_none();
+        let closed = closes.then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
         let state = if let Some(Ok(())) = closed {
             *session = self.sandbox.environment();
             self.entry.close(self.is_own);
@@ -95,6 +97,8 @@ impl ProgramRun {
         let definer = self.handles.and_then(|handles| {
             persistence?.definer(&self.entry, unbound(&reply)?).filter(|handle| handles.has(handle))
         });
+        // A run whose session was not kept cannot be resumed; the reply says so.
+        let suspended = suspended.filter(|_| reply.status == Status::Suspended);
         Ok(Finished { reply, state, copies, definer, suspended })
     }
 }
