@@ -21,6 +21,7 @@ mod pipelines;
 mod prelude;
 mod printing;
 mod reference;
+mod replays;
 mod runs;
 mod shortcuts;
 mod snapshots;

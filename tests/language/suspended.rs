@@ -314,7 +314,7 @@ fn expression() -> impl Strategy<Value = String> {
 }
 
 /// Programs of several forms.
-fn program() -> impl Strategy<Value = String> {
+pub fn program() -> impl Strategy<Value = String> {
     prop::collection::vec(expression(), 1..4).prop_map(|forms| {
         let mut program = "(def seen (atom [])) (def n 1)\n".to_owned();
         for (at, form) in forms.iter().enumerate() {

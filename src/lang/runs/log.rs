@@ -74,6 +74,31 @@ pub struct Logged {
     pub draws: BTreeMap<u32, Vec<(Draw, u32)>>,
 }
 
+impl Logged {
+    /// Prepares the log of a process that has died for a resumed run: a call that was started is made again if that is
+    /// harmless, as for a tool that changes nothing or is idempotent; otherwise its outcome is unknown, and a person
+    /// [settles](Logged::settle) it.
+    pub fn recover(&mut self, is_harmless: impl Fn(&Entry) -> bool) {
+        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Started) {
+            entry.state = if is_harmless(entry) { CallState::Open } else { CallState::Unknown };
+        }
+    }
+
+    /// Returns the calls of which nobody knows whether they happened.
+    pub fn unknown(&self) -> impl Iterator<Item = &Entry> {
+        self.calls.iter().filter(|entry| entry.state == CallState::Unknown)
+    }
+
+    /// Records what a person has found out about an unknown call: that it happened, with its reply, or that it did not,
+    /// so that it is made. Returns false if the call is not unknown.
+    pub fn settle(&mut self, id: &CallId, happened: Option<ToolReply>) -> bool {
+        let unknown = |entry: &&mut Entry| entry.id == *id && entry.state == CallState::Unknown;
+        let Some(entry) = self.calls.iter_mut().find(unknown) else { return false };
+        entry.state = happened.map_or(CallState::Open, CallState::Done);
+        true
+    }
+}
+
 /// A value from outside other than the reply to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Draw {
