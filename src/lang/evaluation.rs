@@ -173,7 +173,10 @@ fn resume(machine: &mut Machine, mark: &Mark, forms: usize, reply: &mut Reply) -
         return Err(Halt::Diverged(how).into());
     }
     let core = &mut *machine.core;
-    core.meter.resume(mark.fuel, mark.calls.len() as u32);
+    // A run that begins again pays for its start again.
+    if mark.fuel > 0 {
+        core.meter.resume(mark.fuel, mark.calls.len() as u32);
+    }
     core.random = mark.random;
     core.globals.generated = core.globals.generated.max(mark.generated);
     core.prints.clone_from(&mark.prints);

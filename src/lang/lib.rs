@@ -90,8 +90,8 @@ pub mod value;
 pub use convert::ConvertError;
 pub use embed::{
     Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments,
-    NoQuestion, Outcome, Program, Progress, Report, RestoreError, Run, RunError, SessionError, Suspended, ToolEntry,
-    Tools, World,
+    NoQuestion, Outcome, Program, Progress, Report, RestoreError, Run, RunError, SessionError, SettleError, Suspended,
+    ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use error::{Error, ErrorCode, Signal};

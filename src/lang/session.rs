@@ -129,7 +129,10 @@ impl Session {
         let Planned { program, limits, name, from, inputs } = *planned;
         self.with_machine(limits, host, |machine| {
             let number = match from {
-                Some(mark) => mark.program,
+                Some(mark) => {
+                    machine.core.programs = machine.core.programs.max(mark.program);
+                    mark.program
+                }
                 None => {
                     machine.core.programs = machine.core.programs.saturating_add(1);
                     machine.core.programs
@@ -281,6 +284,12 @@ impl Session {
     /// ```
     pub fn changes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
+    }
+
+    /// Returns the place at which the next program begins.
+    pub(crate) fn start(&self) -> Mark {
+        let programs = self.kept.as_ref().map_or(0, |core| core.programs);
+        Mark { program: programs.saturating_add(1), ..Mark::default() }
     }
 
     /// Returns the number of live bytes that the session holds. Values released by the last program may still be in the

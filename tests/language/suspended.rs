@@ -404,3 +404,88 @@ proptest! {
         prop_assert_eq!(&at_once, &course(&program, denied, false, u64::MAX), "{}", program);
     }
 }
+
+#[test]
+fn a_run_whose_process_dies_in_a_call_goes_on_from_its_checkpoint() {
+    let sent = Sent::default();
+    let mut tools = mailbox(&sent);
+    let read = Mutex::new(0);
+    tools
+        .tool("mail/count", |_: lispbox::lang::NoArguments, _: &Call| {
+            *read.lock().expect("not poisoned") += 1;
+            Ok(7)
+        })
+        .read_only();
+    let world = World::new(tools);
+    let program = "(def n (mail/count)) (str (mail/send {:to \"a\"}) n (mail/send {:to \"b\"}) (mail/send {:to data}))";
+    let disk = Mutex::new(Vec::new());
+    let store = |run: &Suspended| {
+        disk.lock().expect("not poisoned").push(run.encode());
+        Ok(())
+    };
+    let mut session = engine().session();
+    let before = session.encode().expect("it can be stored");
+    let run = session.run(program).data("c").checkpoint(store);
+    let whole = run.eval::<String>(&world).expect("it has input").done().expect("it is done");
+    let spent = session.report().spent.fuel;
+    assert_eq!(whole, "sent to a7sent to bsent to c");
+    let disk = disk.into_inner().expect("not poisoned");
+    assert_eq!(disk.len(), 6, "before and after each call that changes something");
+
+    // The process dies at each of these moments; a person knows whether the call in progress happened.
+    for (at, text) in disk.iter().enumerate() {
+        for happened in [true, false] {
+            sent.lock().expect("not poisoned").clear();
+            let mut run = Suspended::decode(text).expect("it is a run");
+            let unknown: Vec<CallId> = run.unknown().cloned().collect();
+            assert_eq!(unknown.len(), usize::from(at % 2 == 0), "checkpoint {at}");
+            for call in &unknown {
+                let to = ["a", "b", "c"][at / 2];
+                assert_eq!(run.arguments(call), Some(format!("{{\"to\":\"{to}\"}}").as_str()));
+                if happened {
+                    run.happened(call, &format!("sent to {to}")).expect("it is unknown");
+                } else {
+                    run.did_not_happen(call).expect("it is unknown");
+                }
+                assert!(run.did_not_happen(call).is_err(), "it is known now");
+            }
+            let mut session = engine().restore(&before).expect("it is a session");
+            let again = session.resume(run).data("c").eval::<String>(&world).expect("it has input");
+            assert_eq!(again.done().as_ref(), Some(&whole));
+            assert_eq!(session.report().spent.fuel, spent);
+            let done = at.div_ceil(2) + usize::from(happened && at % 2 == 0);
+            assert_eq!(*sent.lock().expect("not poisoned"), ["a", "b", "c"][done..], "checkpoint {at}");
+        }
+    }
+    assert_eq!(*read.lock().expect("not poisoned"), 1, "replies that are logged are not asked for again");
+}
+
+#[test]
+fn a_call_before_which_the_checkpoint_fails_is_not_made() {
+    let sent = Sent::default();
+    let world = World::new(mailbox(&sent));
+    let mut session = engine().session();
+    let run = session.run("(mail/send {:to \"a\"})").checkpoint(|_| Err("the disk is full".to_owned()));
+    let failure = run.eval::<String>(&world).expect("no input").into_result().expect_err("it is not called");
+    assert_eq!(
+        failure.message,
+        "`mail/send` was not called, because the checkpoint before it failed: the disk is full"
+    );
+    assert!(sent.lock().expect("not poisoned").is_empty());
+    // A run whose unknown call nobody has settled sends nothing.
+    let disk = Mutex::new(String::new());
+    let store = |run: &Suspended| {
+        let mut disk = disk.lock().expect("not poisoned");
+        if disk.is_empty() {
+            *disk = run.encode();
+        }
+        Ok(())
+    };
+    session.run("(mail/send {:to \"a\"})").checkpoint(store).eval::<String>(&world).expect("no input").done();
+    sent.lock().expect("not poisoned").clear();
+    let run = Suspended::decode(&disk.lock().expect("not poisoned")).expect("it is a run");
+    let failure = session.resume(run).eval::<String>(&world).expect("no input").into_result().expect_err("unknown");
+    assert_eq!(failure.code(), ErrorCode::ReplayDiverged);
+    assert!(failure.message.contains("it is not known whether `mail/send` was called"), "{}", failure.message);
+    assert!(sent.lock().expect("not poisoned").is_empty());
+}

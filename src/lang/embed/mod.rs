@@ -19,6 +19,6 @@ pub use function::{Function, FunctionEntry};
 pub use program::Program;
 pub use run::{EvalError, Outcome, Report, Run};
 pub use session::{NameError, RestoreError, SessionError};
-pub use suspended::{NoQuestion, RunError, Suspended};
+pub use suspended::{NoQuestion, RunError, SettleError, Suspended};
 pub use tools::{Call, NoArguments, Progress, ToolEntry, Tools};
 pub use world::{CallReport, World};

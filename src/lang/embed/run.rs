@@ -4,7 +4,7 @@ use super::program::Program;
 use super::session::NameError;
 use super::spans::RunSpan;
 use super::suspended::Suspended;
-use super::world::{CallReport, Visit, World};
+use super::world::{CallReport, Checkpoint, Checkpoints, Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::error::{Halt, Signal};
 use crate::evaluation::Finish;
@@ -46,6 +46,7 @@ pub struct Run<'s, 'd> {
     name: Option<String>,
     /// The run that is resumed.
     resumed: Option<Suspended>,
+    checkpoint: Option<Box<Checkpoint<'d>>>,
 }
 
 /// The result of a run.
@@ -160,7 +161,15 @@ pub struct Report {
 
 impl<'s, 'd> Run<'s, 'd> {
     pub(super) fn new(session: &'s mut Session, program: Program) -> Run<'s, 'd> {
-        Run { session, program, inputs: Vec::new(), limits: Limits::default(), name: None, resumed: None }
+        Run {
+            session,
+            program,
+            inputs: Vec::new(),
+            limits: Limits::default(),
+            name: None,
+            resumed: None,
+            checkpoint: None,
+        }
     }
 
     pub(super) fn resumed(session: &'s mut Session, mut run: Suspended) -> Run<'s, 'd> {
@@ -243,6 +252,41 @@ impl<'s, 'd> Run<'s, 'd> {
         Run { name: Some(name.to_owned()), ..self }
     }
 
+    /// Stores the run before each call of a tool that is neither read-only nor idempotent, and after it. If this process
+    /// dies, the last stored run continues in a session as it was before the run, without making a call twice: see
+    /// [`Suspended::unknown`]. A call is not made if storing the run fails; the program receives the error.
+    ///
+    /// Calls whose replies were not stored, because they change nothing, are made again. If the program takes another
+    /// course after them, the run fails with the code `ReplayDiverged`. The data and parameters of the run have to be set
+    /// again.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Suspended, Tools, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok("sent"));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let before = session.encode().unwrap();
+    ///
+    /// let database = Mutex::new(Vec::new());
+    /// let store = |run: &Suspended| Ok(database.lock().unwrap().push(run.encode()));
+    /// session.run("(mail/send)").checkpoint(store).eval::<String>(&world).unwrap().done().unwrap();
+    ///
+    /// // The process died after the first checkpoint: the mail may have been sent, or not.
+    /// let mut run = Suspended::decode(&database.lock().unwrap()[0]).unwrap();
+    /// let call = run.unknown().next().unwrap().clone();
+    /// run.happened(&call, &"sent").unwrap(); // or run.did_not_happen(&call)
+    /// let mut session = Engine::builder().build().unwrap().restore(&before).unwrap();
+    /// assert_eq!(session.resume(run).eval::<String>(&world).unwrap().done().as_deref(), Some("sent"));
+    /// ```
+    pub fn checkpoint(self, store: impl Fn(&Suspended) -> Result<(), String> + Send + Sync + 'd) -> Run<'s, 'd> {
+        Run { checkpoint: Some(Box::new(store)), ..self }
+    }
+
     /// Runs the program on this thread, which it blocks, and converts the value of its last form. The definitions of
     /// each form are kept, up to the first form that fails. The session's [`report`](Session::report) has the rest.
     ///
@@ -304,8 +348,8 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
     /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        let Run { session, program, inputs, limits, name, resumed } = self;
-        let run = Run { session: &mut *session, program, inputs, limits, name, resumed };
+        let Run { session, program, inputs, limits, name, resumed, checkpoint } = self;
+        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint };
         let (reply, suspended) = run.run(world, None)?;
         session.report.suspended = suspended;
         Ok(reply)
@@ -316,7 +360,7 @@ impl<'s, 'd> Run<'s, 'd> {
         world: &World<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
-        let Run { session, program, inputs, limits, name, resumed } = self;
+        let Run { session, program, inputs, limits, name, resumed, checkpoint } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
@@ -349,10 +393,17 @@ impl<'s, 'd> Run<'s, 'd> {
             None => (None, Logged::default()),
         };
         let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
-        let log = Arc::new(RunLog::new(logged, Keep::Form, MOST_LOGGED));
-        let visit = Visit::new(world, span.clone());
+        let keep = if checkpoint.is_some() { Keep::Run } else { Keep::Form };
+        let log = Arc::new(RunLog::new(logged, keep, MOST_LOGGED));
+        let mut visit = Visit::new(world, span.clone());
+        if let Some(store) = &checkpoint {
+            let start = from.clone().unwrap_or_else(|| session.start());
+            let run = Suspended::new(program.text(), name.clone(), limits.clone(), start, Logged::default());
+            visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store: &**store });
+        }
         let recorder = Recorder::new(&visit, Arc::clone(&log));
-        let host: &dyn Host = if world.can_ask() || from.is_some() { &recorder } else { &visit };
+        let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some();
+        let host: &dyn Host = if is_logged { &recorder } else { &visit };
         let planned =
             Planned { program: &program, limits: &limits, name: name.as_deref(), from: from.as_ref(), inputs: &names };
         let mut reply = session.evaluate_with(&planned, host, &mut bind, finish);

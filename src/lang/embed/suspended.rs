@@ -1,6 +1,6 @@
 //! Suspended runs as values of a Rust program: their questions, the decisions on them, and their text.
 
-use crate::host::{CallId, Decision, Question};
+use crate::host::{CallId, Decision, Question, ToolReply};
 use crate::meter::Limits;
 use crate::reply::Mark;
 use crate::runs::{Entry, Logged};
@@ -68,6 +68,29 @@ impl fmt::Display for NoQuestion {
 
 impl std::error::Error for NoQuestion {}
 
+/// The reason why the outcome of a call was not recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettleError {
+    /// The run has no call of that identity whose outcome is unknown.
+    Known(CallId),
+    /// The result cannot be JSON, for this reason.
+    Result(String),
+}
+
+impl fmt::Display for SettleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettleError::Known(CallId { form, ordinal, .. }) => {
+                write!(f, "the outcome of call {ordinal} of form {form} is not unknown")
+            }
+            SettleError::Result(why) => write!(f, "the result of the call cannot be JSON: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for SettleError {}
+
 /// The reason why a text is not that of a suspended run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -99,6 +122,20 @@ impl Suspended {
     }
 
     /// Returns the questions without a decision, in the order in which the program asked them.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(disk/format)").eval::<()>(&World::new(tools)).unwrap();
+    /// let Outcome::Suspended(run) = outcome else { panic!() };
+    /// let question = run.questions().next().unwrap();
+    /// assert_eq!(question.to_string(), "disk/format {}, because this tool needs the approval of a person");
+    /// ```
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.log.calls.iter().filter(|entry| is_open(entry)).filter_map(|entry| entry.question.as_deref())
     }
@@ -141,7 +178,129 @@ impl Suspended {
         Ok(())
     }
 
+    /// Returns the calls of a [checkpoint](crate::Run::checkpoint) of which nobody knows whether they happened: they were
+    /// about to be made when the process died. Find out, and record it; otherwise the run fails when it reaches them.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Suspended, Tools, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok("sent"));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let database = Mutex::new(Vec::new());
+    /// let store = |run: &Suspended| Ok(database.lock().unwrap().push(run.encode()));
+    /// session.run("(mail/send)").checkpoint(store).eval::<String>(&world).unwrap().done().unwrap();
+    ///
+    /// let mut run = Suspended::decode(&database.lock().unwrap()[0]).unwrap();
+    /// assert_eq!(run.unknown().count(), 1);
+    /// ```
+    pub fn unknown(&self) -> impl Iterator<Item = &CallId> {
+        self.log.unknown().map(|entry| &entry.id)
+    }
+
+    /// Returns the arguments of a call of the log: the text of a JSON object.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(disk/format)").eval::<()>(&World::new(tools)).unwrap();
+    /// let Outcome::Suspended(run) = outcome else { panic!() };
+    /// let call = &run.questions().next().unwrap().id;
+    /// assert_eq!(run.arguments(call), Some("{}"));
+    /// ```
+    pub fn arguments(&self, call: &CallId) -> Option<&str> {
+        self.log.calls.iter().find(|entry| entry.id == *call).map(|entry| entry.arguments.as_str())
+    }
+
+    /// Records that an unknown call happened, with its result.
+    ///
+    /// # Errors
+    /// Returns an error if the call is not unknown, or the result cannot be JSON.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Suspended, Tools, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok("sent"));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let database = Mutex::new(Vec::new());
+    /// let store = |run: &Suspended| Ok(database.lock().unwrap().push(run.encode()));
+    /// session.run("(mail/send)").checkpoint(store).eval::<String>(&world).unwrap().done().unwrap();
+    ///
+    /// let mut run = Suspended::decode(&database.lock().unwrap()[0]).unwrap();
+    /// let call = run.unknown().next().unwrap().clone();
+    /// run.happened(&call, &"sent").unwrap();
+    /// assert!(run.happened(&call, &"sent").is_err(), "it is known now");
+    /// ```
+    pub fn happened<R: Serialize + ?Sized>(&mut self, call: &CallId, result: &R) -> Result<(), SettleError> {
+        let result = serde_json::to_string(result).map_err(|error| SettleError::Result(error.to_string()))?;
+        self.settle(call, Some(ToolReply::Json(result)))
+    }
+
+    /// Records that an unknown call did not happen: it is made when the run is resumed.
+    ///
+    /// # Errors
+    /// Returns an error if the call is not unknown.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Suspended, Tools, World};
+    /// use std::sync::Mutex;
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok("sent"));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let database = Mutex::new(Vec::new());
+    /// let store = |run: &Suspended| Ok(database.lock().unwrap().push(run.encode()));
+    /// session.run("(mail/send)").checkpoint(store).eval::<String>(&world).unwrap().done().unwrap();
+    ///
+    /// let mut run = Suspended::decode(&database.lock().unwrap()[0]).unwrap();
+    /// let call = run.unknown().next().unwrap().clone();
+    /// run.did_not_happen(&call).unwrap();
+    /// assert_eq!(run.unknown().count(), 0);
+    /// ```
+    pub fn did_not_happen(&mut self, call: &CallId) -> Result<(), SettleError> {
+        self.settle(call, None)
+    }
+
+    fn settle(&mut self, call: &CallId, happened: Option<ToolReply>) -> Result<(), SettleError> {
+        if self.log.settle(call, happened) { Ok(()) } else { Err(SettleError::Known(call.clone())) }
+    }
+
+    /// Returns the run with another log.
+    pub(super) fn with_log(&self, log: Logged) -> Suspended {
+        Suspended { log, ..self.clone() }
+    }
+
     /// Returns the program.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let outcome = session.run("(disk/format)").eval::<()>(&World::new(tools)).unwrap();
+    /// let Outcome::Suspended(run) = outcome else { panic!() };
+    /// assert_eq!(run.program(), "(disk/format)");
+    /// ```
     pub fn program(&self) -> &str {
         &self.program
     }
@@ -174,7 +333,10 @@ impl Suspended {
         if version != VERSION {
             return Err(RunError::Version(version));
         }
-        serde_json::from_str(text).map_err(no_run)
+        let mut run: Suspended = serde_json::from_str(text).map_err(no_run)?;
+        // The process that made these calls has stored no reply. Harmless calls are not stored as started.
+        run.log.recover(|_| false);
+        Ok(run)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use super::cancel::CancelHandle;
 use super::spans::RunSpan;
+use super::suspended::Suspended;
 use super::tools::{Call, Progress, Tools};
+use crate::host::panic_text;
 use crate::host::{
     CallId, Catalogue, Decision, Host, OsRandom, Question, SeededRandom, Server, SystemClock, TestClock, Tool,
     ToolCall, ToolError, ToolReply,
 };
+use crate::runs::RunLog;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,10 +55,43 @@ pub struct World<'w> {
 pub(crate) struct Visit<'v, 'w> {
     world: &'v World<'w>,
     span: RunSpan,
+    checkpoints: Option<Checkpoints<'v>>,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,
     /// The calls that have ended.
     calls: Mutex<Vec<CallReport>>,
+}
+
+/// A closure that stores a run.
+pub(super) type Checkpoint<'c> = dyn Fn(&Suspended) -> Result<(), String> + Send + Sync + 'c;
+
+/// Stores a run while it goes on.
+pub(super) struct Checkpoints<'c> {
+    pub(super) log: Arc<RunLog>,
+    /// The run at its start, without a log.
+    pub(super) run: Suspended,
+    pub(super) store: &'c Checkpoint<'c>,
+}
+
+impl Checkpoints<'_> {
+    fn store(&self) -> Result<(), String> {
+        let run = self.run.with_log(self.log.logged());
+        let stored = catch_unwind(AssertUnwindSafe(|| (self.store)(&run)));
+        stored.unwrap_or_else(|payload| Err(format!("it panicked: {}", panic_text(&*payload))))
+    }
+
+    /// Stores that a call is about to be made.
+    fn before(&self, call: &CallId) -> Result<(), String> {
+        self.log.starting(call)?;
+        self.store()
+    }
+
+    /// Stores the reply to a call.
+    fn after(&self, call: &CallId, reply: &ToolReply) {
+        self.log.ended(call, reply);
+        // If this fails, the call is found as started, and a person decides.
+        let _ = self.store();
+    }
 }
 
 /// The record of a tool call.
@@ -254,7 +290,12 @@ impl<'w> World<'w> {
 
 impl<'v, 'w> Visit<'v, 'w> {
     pub(super) fn new(world: &'v World<'w>, span: RunSpan) -> Visit<'v, 'w> {
-        Visit { world, span, running: Mutex::default(), calls: Mutex::default() }
+        Visit { world, span, checkpoints: None, running: Mutex::default(), calls: Mutex::default() }
+    }
+
+    /// Stores the run before and after calls that may change something.
+    pub(super) fn checkpointed(self, checkpoints: Checkpoints<'v>) -> Visit<'v, 'w> {
+        Visit { checkpoints: Some(checkpoints), ..self }
     }
 
     /// Returns the records of the calls, in the order in which they ended.
@@ -321,6 +362,17 @@ impl Host for Visit<'_, '_> {
             let reason = "this tool needs the approval of a person".to_owned();
             return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason }));
         }
+        let hints = &entry.tool.hints;
+        let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
+        let checkpoints = self.checkpoints.as_ref().filter(|_| !is_harmless);
+        if let Some(checkpoints) = checkpoints
+            && let Err(why) = checkpoints.before(&call.id)
+        {
+            let name = crate::foreign_text::qualified(&call.server, &call.tool);
+            return ToolReply::Error(ToolError::unavailable(format!(
+                "`{name}` was not called, because the checkpoint before it failed: {why}"
+            )));
+        }
         let own = self.handle_of(&call.id);
         let span = self.span.call(&call);
         let began = self.world.time();
@@ -332,6 +384,9 @@ impl Host for Visit<'_, '_> {
         }));
         let reply =
             reply.unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&call.server, &call.tool, &*payload)));
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.after(&call.id, &reply);
+        }
         span.ended(reply.outcome(), reply.bytes());
         self.record(call, began, reply.outcome(), reply.bytes());
         reply

@@ -221,7 +221,7 @@ impl RunLog {
 
     /// Records the reply to a call. The outcome of a call that was started is stored; an error of that is ignored, since
     /// the call is found as started then, and a person decides.
-    pub(super) fn ended(&self, id: &CallId, reply: &ToolReply) {
+    pub(crate) fn ended(&self, id: &CallId, reply: &ToolReply) {
         let has_room = {
             let mut state = self.state();
             state.is_full |= state.bytes + reply.bytes() > self.most_bytes;
