@@ -297,3 +297,32 @@ fn a_client_that_nobody_here_wrote_answers_in_rounds() {
         assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
     }
 }
+
+#[test]
+fn the_audit_log_has_the_question_and_the_call() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("audit");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &["--audit", &log.to_string_lossy()]);
+    let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
+    let asked = result(&mut client, &first);
+    result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    client.close();
+    client.wait();
+    let parts = log.read_dir().expect("it is a folder").map(|part| part.expect("it is readable").path());
+    let parts = parts.filter(|part| part.extension().is_some_and(|extension| extension == "jsonl"));
+    let records: String = parts.map(|part| std::fs::read_to_string(part).expect("it is text")).collect();
+    let records = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let outcomes: Vec<String> = records
+        .filter(|record| ["call", "intent", "evaluation"].iter().any(|kind| record["kind"] == *kind))
+        .map(|record| format!("{} {}", record["kind"], record["outcome"]).replace('"', ""))
+        .collect();
+    assert_eq!(outcomes, ["call asked", "evaluation Suspended", "intent null", "call ok", "evaluation ok"]);
+    let stats = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+        .args(["audit", "stats", "--audit"])
+        .arg(&log)
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&stats.stdout);
+    let row = text.lines().find(|line| line.contains("notes/share")).unwrap_or_else(|| panic!("{stats:?}"));
+    assert_eq!(row.split_whitespace().filter(|word| *word == "1").count(), 2, "one call, which is ok: {row}");
+}

@@ -209,6 +209,8 @@ codes! {
     ReplayDiverged,
     /// A `derive` that an ancestor implies already.
     RedundantDerivation,
+    /// A run that waits for a person, or no longer, cannot be resumed by this call.
+    RunNotResumed,
     /// A downstream server cannot be reached.
     ServerUnavailable,
     /// Another request holds the session.

@@ -62,6 +62,9 @@ impl Audit {
 /// The outcome shown for an intent without an outcome.
 const UNKNOWN: &str = "unknown";
 
+/// The outcome of a call about which a person is asked after its program was suspended.
+const ASKED: &str = "asked";
+
 /// The records of all chains, ordered by time. The intent of a call or evaluation that has ended is omitted, because
 /// its final record contains the same data; a program record is kept if it has the program text. An intent without a
 /// final record has the outcome [`UNKNOWN`].

@@ -11,13 +11,14 @@ use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Chain, Kind, Record, ToolPattern};
 
 use super::since::Since;
-use super::{UNKNOWN, records, table};
+use super::{ASKED, UNKNOWN, records, table};
 use crate::context::Problem;
 use crate::output::{errln, outln};
 
 /// Outcomes of calls that `--outcome` accepts even if no call in the log has them. Evaluations may have any error code.
-const OUTCOMES: [&str; 10] = [
+const OUTCOMES: [&str; 11] = [
     "ok",
+    ASKED,
     "stopped",
     UNKNOWN,
     "ToolDenied",

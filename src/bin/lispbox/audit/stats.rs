@@ -8,7 +8,7 @@ use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Chain, Kind, Record};
 
 use super::since::Since;
-use super::{UNKNOWN, records, table};
+use super::{ASKED, UNKNOWN, records, table};
 use crate::context::Problem;
 use crate::output::outln;
 
@@ -39,6 +39,8 @@ impl Stats {
         let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
         for record in &records {
             match record.kind {
+                // The call is recorded again when it is made or refused.
+                Kind::Call if record.outcome == ASKED => {}
                 Kind::Intent | Kind::Call => {
                     tools.entry(foreign_text::qualified(&record.server, &record.tool)).or_default().take(record)
                 }
