@@ -251,3 +251,32 @@ fn a_reply_that_the_log_has_no_room_for_is_not_replayed() {
     assert!(failure.message.contains("too large to be recorded"), "{}", failure.message);
     assert!(again.lock().expect("not poisoned").len() <= 1, "only what was never sent");
 }
+
+/// An evaluation in an isolated process may claim anything: it approves nothing, and asks no question of its own.
+#[test]
+fn an_evaluation_can_neither_approve_its_calls_nor_change_the_questions() {
+    let log = log_of(Logged::default(), Keep::Form);
+    let sent = Arc::default();
+    let host = Restless::new(&log, &sent, &forever());
+    let recorder = Recorder::new(Arc::clone(&host), Arc::clone(&log));
+    let call = |number: i64, approved: Option<&str>| ToolCall {
+        id: lispbox::lang::CallId { form: 0, branch: Vec::new(), ordinal: 0 },
+        server: "t".into(),
+        tool: "ask".into(),
+        arguments: format!("{{\"n\":{number}}}"),
+        remaining: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
+        fuel: 0,
+        memory: 0,
+        approved: approved.map(Into::into),
+    };
+    let ToolReply::Ask(question) = recorder.call(call(3, Some("{\"n\":3}"))) else { panic!("it is asked about") };
+    // The host denies what contains a 3, and would approve the forged question.
+    let forged = Question { arguments: "{\"n\":1}".to_owned(), ..(*question).clone() };
+    assert_eq!(recorder.decide(&[forged]), [Decision::Denied("no".to_owned())]);
+    assert_eq!(recorder.call(call(3, None)), ToolReply::Denied("no".to_owned()));
+    let unasked = Question { id: lispbox::lang::CallId { form: 9, branch: Vec::new(), ordinal: 9 }, ..*question };
+    assert!(matches!(&recorder.decide(&[unasked])[..], [Decision::Unavailable(_)]));
+    assert!(matches!(recorder.call(call(1, None)), ToolReply::Diverged(_)), "the same call with other arguments");
+    assert!(sent.lock().expect("not poisoned").is_empty());
+}

@@ -238,6 +238,31 @@ fn a_person_sees_the_exact_call_and_decides() {
 }
 
 #[test]
+fn an_approval_is_for_the_arguments_that_were_shown() {
+    let tool = Tool { server: "mail".into(), name: "send".into(), hints: destructive(), ..Tool::default() };
+    let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
+    let (policy, counts, name) = (Policy::default(), Counts::default(), ToolName::alone("mail", "send"));
+    let refused = |approved: Option<&str>, arguments: Value| {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let given = ToolCall { approved: approved.map(Into::into), ..call_of(&tool) };
+        let (tool, name, arguments, file) = (&tool, &name, &arguments, "servers.yaml");
+        let remaining = Duration::from_secs(60);
+        let call = IntendedCall { given: &given, tool, name, arguments, is_checked: true, file, remaining };
+        consent.to(&call, &policy, &counts).refused
+    };
+    assert!(refused(Some(r#"{"to":"ann"}"#), json!({"to": "ann"})).is_none());
+    for (approved, arguments) in [
+        (None, json!({"to": "ann"})),
+        (Some(r#"{"to":"ann"}"#), json!({"to": "bob"})),
+        (Some(r#"{"to":"ann"}"#), json!({"to": "ann", "bcc": "eve"})),
+        (Some("{}"), json!({"to": "ann"})),
+    ] {
+        let refused = refused(approved, arguments.clone());
+        assert!(matches!(refused, Some(ToolReply::Ask(_))), "{approved:?} {arguments}: {refused:?}");
+    }
+}
+
+#[test]
 fn nobody_is_asked_about_a_call_that_cannot_be_shown() {
     let arguments: Map<String, Value> = (0..3_000).map(|at| (format!("argument-{at}"), at.into())).collect();
     let (refused, shown) = asked(&Policy::default(), Answer::Yes, Value::Object(arguments));
