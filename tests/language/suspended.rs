@@ -204,12 +204,15 @@ fn a_branch_that_waits_for_the_value_of_a_parked_one_does_not_hang() {
     let mut session = engine().session();
     let program = "(let [d (delay (mail/send_outside {:to \"a\"}))]
                      (str/join \",\" (pmap (fn [n] (str n @d)) (range 4))))";
-    let limits = Limits { fuel: 100_000, ..Limits::default() };
-    let mut run = suspended(session.run(program).limits(limits).eval::<String>(&world).unwrap());
-    approve_all(&mut run);
-    let outcome = session.resume(run).eval::<String>(&world).unwrap();
-    assert_eq!(outcome.done().as_deref(), Some("0sent to a,1sent to a,2sent to a,3sent to a"));
-    assert_eq!(*sent.lock().expect("not poisoned"), ["a"]);
+    for parallel in [1, 2, 3, 32] {
+        sent.lock().expect("not poisoned").clear();
+        let limits = Limits { fuel: 100_000, parallel, ..Limits::default() };
+        let mut run = suspended(session.run(program).limits(limits).eval::<String>(&world).unwrap());
+        approve_all(&mut run);
+        let outcome = session.resume(run).eval::<String>(&world).unwrap();
+        assert_eq!(outcome.done().as_deref(), Some("0sent to a,1sent to a,2sent to a,3sent to a"), "{parallel}");
+        assert_eq!(*sent.lock().expect("not poisoned"), ["a"]);
+    }
 }
 
 #[test]

@@ -157,9 +157,7 @@ impl Machine {
             // that has waited longest.
             let Some(here) = core.take() else { break };
             let has_room = scheduler.active < parallel;
-            if (has_room || scheduler.failed.is_some())
-                && let Some((index, decision)) = scheduler.decided.pop_front()
-            {
+            if let Some((index, decision)) = scheduler.next_decided(parallel) {
                 scheduler.resume_decided(index, here, decision);
             } else if has_room
                 && scheduler.failed.is_none()
@@ -295,6 +293,16 @@ impl Scheduler {
             && self.failed.is_none()
             && self.idle >= self.waiting.len()
             && self.waiting.iter().all(|(_, call)| call.is_none())
+    }
+
+    /// Returns the next branch whose call was decided on, if its call may be made beside those under way. Branches that
+    /// wait for values of others make no call.
+    fn next_decided(&mut self, parallel: usize) -> Option<(usize, Decision)> {
+        let is_crowded = || self.waiting.iter().filter(|(_, call)| call.is_some()).count() >= parallel;
+        if self.decided.is_empty() || self.failed.is_none() && is_crowded() {
+            return None;
+        }
+        self.decided.pop_front()
     }
 
     /// Asks the host for the decisions on the calls of all parked branches, which are resumed next. If one of them is
