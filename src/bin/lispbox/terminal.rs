@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lispbox::lang::internal::foreign_text::printable;
 use lispbox::lang::{
-    Audience, CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply,
+    Audience, CallId, Catalogue, Decision, Failure, Found, Host, Question, Reply, Server, Tool, ToolCall, ToolError,
+    ToolReply,
 };
 use lispbox::server::{CancellationToken, Secrets};
 
@@ -130,6 +131,16 @@ impl Host for Terminal {
         match &self.tools {
             Some(tools) => tools.call(call),
             None => ToolReply::Error(no_server(&call.server)),
+        }
+    }
+
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        self.tools.as_ref().map_or_else(Vec::new, |tools| tools.decide(questions))
+    }
+
+    fn begin_form(&self, form: u32) {
+        if let Some(tools) = &self.tools {
+            tools.begin_form(form);
         }
     }
 
