@@ -1,5 +1,8 @@
 //! The principal of a request and the identity of an evaluation, as consent, audit and logs report them.
 
+use std::io;
+
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tracing::Span;
 
@@ -35,5 +38,29 @@ impl Default for Identity {
 
 /// Returns the SHA-256 of a text, in hexadecimal.
 pub(in crate::server) fn sha256(text: &[u8]) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(text))
+}
+
+/// Returns the SHA-256 of a value as JSON text, in hexadecimal, without holding the text.
+pub(in crate::server) fn sha256_of_json(value: &impl Serialize) -> serde_json::Result<String> {
+    struct Hashing(Sha256);
+
+    impl io::Write for Hashing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut hashing = Hashing(Sha256::new());
+    serde_json::to_writer(&mut hashing, value)?;
+    Ok(hexadecimal(&hashing.0.finalize()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -40,7 +40,7 @@ use crate::server::transport::lines::UNREADABLE;
 use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
-use super::rounds::{self, NextRound, Rounds};
+use super::rounds::{self, Binding, NextRound, Rounds};
 use super::tools;
 
 /// Settings shared by all connections.
@@ -169,13 +169,17 @@ impl Front {
         (Arc::new(NoApprover(why)), Door::None)
     }
 
-    async fn eval(&self, call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
-        let arguments = call.arguments.clone().unwrap_or_default();
+    async fn eval(&self, mut call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
+        let binding = match self.principal(context) {
+            Ok(name) if is_stateless(context) => Binding::of(&name, &call, context.client_capabilities()),
+            _ => None,
+        };
+        let arguments = call.arguments.take().unwrap_or_default();
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.principal(context).and_then(|name| {
             let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
             let request = EvalRequest::read(arguments, &usual, &most)?;
-            let resumed = self.resumed(&name, &call)?;
+            let resumed = self.resumed(&name, binding.as_ref(), &call)?;
             let (caller, door) = self.caller(name, context)?;
             Ok((request, resumed, caller, door, most))
         });
@@ -190,9 +194,10 @@ impl Front {
                     Door::Elicitation(questions) => questions.during(evaluating).await,
                     Door::NextRound | Door::None => evaluating.await,
                 };
-                let question = reply.run.as_ref().zip(self.settings.rounds.as_ref()).map(|(run, rounds)| {
+                let rounds = self.settings.rounds.as_ref().zip(binding.as_ref());
+                let question = reply.run.as_ref().zip(rounds).map(|(run, (rounds, binding))| {
                     let questions = self.evaluations.runs().look(run, &principal, WaitingRun::questions);
-                    rounds.ask(run, &questions.unwrap_or_default(), &principal, &call)
+                    rounds.ask(run, &questions.unwrap_or_default(), binding)
                 });
                 match question {
                     None => {}
@@ -231,9 +236,14 @@ impl Front {
     }
 
     /// Returns the run that a repeated call resumes, with the decisions of the person.
-    fn resumed(&self, principal: &str, call: &CallToolRequestParams) -> Result<Option<Resumption>, Refused> {
+    fn resumed(
+        &self,
+        principal: &str,
+        binding: Option<&Binding>,
+        call: &CallToolRequestParams,
+    ) -> Result<Option<Resumption>, Refused> {
         let Some(rounds) = &self.settings.rounds else { return Ok(None) };
-        let Some(run) = rounds.resumed(principal, call)? else { return Ok(None) };
+        let Some(run) = rounds.resumed(binding, call)? else { return Ok(None) };
         let questions = self.evaluations.runs().look(&run, principal, WaitingRun::questions).ok_or_else(gone)?;
         let decisions = rounds::decisions(&questions, call.input_responses.as_ref());
         Ok(Some(Resumption { run, decisions }))

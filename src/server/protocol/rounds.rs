@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::lang::Decision;
 use crate::server::admission::request::Refused;
-use crate::server::identity::sha256;
+use crate::server::identity::sha256_of_json;
 use crate::server::policy::{Answer, Approver, Question};
 use crate::server::runs::WAITING;
 use crate::server::system::random;
@@ -35,6 +35,22 @@ pub(in crate::server) fn shows_forms(capabilities: Option<ClientCapabilities>) -
     elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
+/// The principal and the arguments of a call, to which its state is bound.
+pub(in crate::server) struct Binding(Vec<u8>);
+
+impl Binding {
+    /// Returns the binding of a call whose program may wait, or is resumed.
+    pub(in crate::server) fn of(
+        principal: &str,
+        call: &CallToolRequestParams,
+        capabilities: Option<ClientCapabilities>,
+    ) -> Option<Binding> {
+        let is_needed = call.request_state.is_some() || shows_forms(capabilities);
+        let digest = is_needed.then(|| sha256_of_json(&call.arguments).ok()).flatten()?;
+        Some(Binding(format!("{digest}\n{principal}").into_bytes()))
+    }
+}
+
 /// Seals and opens the states of calls.
 pub(in crate::server) struct Rounds(RequestStateCodec);
 
@@ -47,19 +63,12 @@ impl Rounds {
         RequestStateCodec::try_new(random::key()?).map(Rounds).map_err(|problem| problem.to_string())
     }
 
-    /// Returns what a state is bound to: the principal and the arguments of the call.
-    fn bound_to(principal: &str, call: &CallToolRequestParams) -> Vec<u8> {
-        let arguments = call.arguments.as_ref().map(|arguments| Value::Object(arguments.clone()).to_string());
-        format!("{}\n{principal}", sha256(arguments.unwrap_or_default().as_bytes())).into_bytes()
-    }
-
     /// Returns the result of a round that ends with questions about a run.
     pub(in crate::server) fn ask(
         &self,
         run: &str,
         questions: &[Question],
-        principal: &str,
-        call: &CallToolRequestParams,
+        binding: &Binding,
     ) -> Result<InputRequiredResult, String> {
         let mut requests = InputRequests::new();
         for (at, question) in questions.iter().enumerate() {
@@ -68,8 +77,7 @@ impl Rounds {
             let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
             requests.insert(key(at), InputRequest::Elicitation(ElicitRequest::new(form)));
         }
-        let bound = Rounds::bound_to(principal, call);
-        let options = SealOptions::new().associated_data(&bound).ttl(WAITING);
+        let options = SealOptions::new().associated_data(&binding.0).ttl(WAITING);
         Ok(InputRequiredResult::new(Some(requests), Some(self.0.seal_with(run.as_bytes(), &options))))
     }
 
@@ -80,7 +88,7 @@ impl Rounds {
     /// arguments, and answers without a state.
     pub(in crate::server) fn resumed(
         &self,
-        principal: &str,
+        binding: Option<&Binding>,
         call: &CallToolRequestParams,
     ) -> Result<Option<String>, Refused> {
         let Some(state) = &call.request_state else {
@@ -92,7 +100,8 @@ impl Rounds {
                 _ => Ok(None),
             };
         };
-        let opened = self.0.open_with(state, &Rounds::bound_to(principal, call));
+        let bound_to = binding.map(|binding| &*binding.0).unwrap_or_default();
+        let opened = self.0.open_with(state, bound_to);
         let run = opened.map_err(|problem| {
             let why = match problem {
                 RequestStateError::Expired => "it has expired".to_owned(),
