@@ -228,8 +228,12 @@ proptest! {
         prop_assert_eq!(calls.len(), all, "sent twice: {:?} by {}", sent, program);
         // A run whose reads came out differently ends before it sends anything else.
         if done.status == Status::Ok {
-            let acted = done.calls.iter().filter(|call| &*call.tool != "read" && call.outcome == "ok").count();
-            prop_assert_eq!(acted, all, "{}", program);
+            let count = |outcome: &str| {
+                done.calls.iter().filter(|call| &*call.tool != "read" && call.outcome == outcome).count()
+            };
+            // A call that was given up because another branch failed may have been sent.
+            let reported = count("ok")..=count("ok") + count("stopped");
+            prop_assert!(reported.contains(&all), "{} of {:?}: {}", all, reported, program);
         }
     }
 }

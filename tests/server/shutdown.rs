@@ -251,7 +251,8 @@ fn over_pipes_a_signal_and_the_end_of_input_end_the_grace() {
         scene.until_held(1);
         if signal_is_first {
             terminate(client.process.id());
-            let call = json!({"name": "lisp_eval", "arguments": {"program": "1"}});
+            // In the session of the held program, it would wait for that program.
+            let call = json!({"name": "lisp_eval", "arguments": {"program": "1", "session": "another"}});
             until(|| !client.request("tools/call", call.clone())["error"].is_null());
             client.close();
         } else {
