@@ -12,6 +12,9 @@ use crate::mailbox::Mailbox;
 /// Time after a kill in which it may still affect a request: until the broken pipe is noticed, on a busy machine.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
+/// Time after which the server starts a downstream server again that was killed before it had started.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The server considers a downstream server stable after it has run for a minute; this adds a margin for its start.
 const SOUND: Duration = Duration::from_secs(65);
 
@@ -61,7 +64,8 @@ impl Field {
 
     /// True if a kill of a process with this role may have affected a request made at `since`.
     pub fn was_killed(&self, role: Role, since: Instant) -> bool {
-        lock(&self.kills).iter().rev().any(|(killed, when)| *killed == role && *when + AFTERMATH >= since)
+        let aftermath = if role == Role::Downstream { AFTERMATH + PAUSE } else { AFTERMATH };
+        lock(&self.kills).iter().rev().any(|(killed, when)| *killed == role && *when + aftermath >= since)
     }
 
     /// The number of kills of downstream servers since the last period long enough for a server to be considered
