@@ -316,7 +316,7 @@ impl Reply {
             parts.push("nothing was defined".to_string());
         }
         if !self.calls.is_empty() {
-            let failed = self.calls.iter().filter(|call| call.outcome != "ok").count();
+            let failed = self.calls.iter().filter(|call| !["ok", "asked"].contains(&&*call.outcome)).count();
             let plural = if self.calls.len() == 1 { "" } else { "s" };
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));

@@ -83,6 +83,17 @@ pub struct Summary {
     pub is_leased: bool,
 }
 
+/// The beginning of names that mark records of the server itself, which are no sessions.
+pub(crate) const OWN: &str = "lispbox/";
+
+impl Summary {
+    /// Returns true for a session, and false for another record that the server keeps beside them, such as a run that
+    /// waits for approval.
+    pub fn is_session(&self) -> bool {
+        !self.names.iter().any(|name| name.starts_with(OWN))
+    }
+}
+
 /// The reason for which a store did not carry out a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {

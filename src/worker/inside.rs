@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    Audience, CallId, Catalogue, Decision, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall,
-    ToolError, ToolReply,
+    Audience, CallId, Catalogue, Decision, Engine, Found, Host, Limits, Request, Server, Session, Status, Tool,
+    ToolCall, ToolError, ToolReply,
 };
 
 use super::lock;
@@ -74,6 +74,8 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
             Instruction::Evaluate { limits, .. } => wire::largest_text(limits),
             _ => wire::largest_text(&Limits::default()),
         };
+        // The session keeps the data of a run that waits, which is not a change of a definition.
+        let mut has_waited = false;
         let done = match instruction {
             Instruction::Restore(text) => {
                 let taken = session.decode(&text).map_err(|error| error.to_string());
@@ -82,8 +84,11 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
             }
             Instruction::Evaluate { program, data, limits, name, servers, from } => {
                 let from = from.and_then(|mark| serde_json::from_str(&mark).ok());
+                has_waited = from.is_some();
                 let request = Request { program, data, limits, name: Some(name), from };
-                Done::evaluated(&session.eval(request, link.host(servers)))
+                let reply = session.eval(request, link.host(servers));
+                has_waited |= reply.status == Status::Suspended;
+                Done::evaluated(&reply)
             }
             Instruction::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
             Instruction::Describe { query, servers } => {
@@ -94,7 +99,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
         };
         // If the server has gone, it needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
-        let text = (session.changes() != known).then(|| {
+        let text = (has_waited || session.changes() != known).then(|| {
             let text = session.encode().map_err(|error| error.to_string())?;
             match text.len() as u64 {
                 bytes if bytes > largest => Err(format!("it has {bytes} bytes as text; at most {largest} are allowed")),

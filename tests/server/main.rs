@@ -52,6 +52,8 @@ mod store_faults;
 mod together;
 mod tokens;
 mod unkept;
+#[cfg(unix)]
+mod waiting_runs;
 mod work;
 
 /// The revisions of the protocol in which a client opens a protocol session.

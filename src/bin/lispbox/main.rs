@@ -5,6 +5,7 @@
 
 mod address;
 mod approval;
+mod approvals;
 mod audit;
 mod bounds;
 mod clients;
@@ -64,6 +65,7 @@ enum Command {
     Doc(doc::Doc),
     Serve(Box<serve::Serve>),
     Sessions(sessions::Sessions),
+    Approvals(approvals::Approvals),
     Audit(audit::Audit),
     Tools(tools::Tools),
     Config(config::Config),
@@ -90,6 +92,7 @@ fn run(command: Command) -> ExitCode {
         Command::Doc(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Sessions(command) => command.run(),
+        Command::Approvals(command) => command.run(),
         Command::Audit(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Config(command) => command.run(&CommandLine::command()),

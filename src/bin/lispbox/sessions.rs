@@ -99,9 +99,16 @@ fn failed(problem: impl std::fmt::Display) -> Problem {
     Problem::Failed(problem.to_string())
 }
 
+/// Lists the sessions of a store.
+fn all_sessions(store: &dyn Store) -> Result<Vec<Summary>, Problem> {
+    let mut all = store.list().map_err(failed)?;
+    all.retain(Summary::is_session);
+    Ok(all)
+}
+
 /// Finds the session with this handle or this unambiguous prefix.
 fn find(store: &dyn Store, beginning: &str) -> Result<Summary, Problem> {
-    let mut fitting = store.list().map_err(failed)?;
+    let mut fitting = all_sessions(store)?;
     fitting.retain(|session| session.key.handle.starts_with(beginning));
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
@@ -113,7 +120,7 @@ fn find(store: &dyn Store, beginning: &str) -> Result<Summary, Problem> {
 }
 
 fn list(store: &dyn Store, as_json: bool) -> Result<(), Problem> {
-    let sessions = store.list().map_err(failed)?;
+    let sessions = all_sessions(store)?;
     if as_json {
         for Summary { key, version, bytes, names, created, used, is_leased } in &sessions {
             let record = json!({
@@ -167,11 +174,11 @@ fn import(store: &dyn Store, text: &str, principal: String) -> Result<(), Proble
 
 fn purge(store: &dyn Store, sessions: &[String], unused_days: Option<u32>, all: bool) -> Result<(), Problem> {
     let chosen = match unused_days {
-        None if all => store.list().map_err(failed)?,
+        None if all => all_sessions(store)?,
         None => sessions.iter().map(|session| find(store, session)).collect::<Result<_, _>>()?,
         Some(days) => {
             let least = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-            let mut sessions = store.list().map_err(failed)?;
+            let mut sessions = all_sessions(store)?;
             sessions.retain(|session| session.used.elapsed().is_ok_and(|unused| unused >= least));
             sessions
         }

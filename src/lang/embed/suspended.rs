@@ -121,6 +121,36 @@ impl Suspended {
         Suspended { version: VERSION, program: program.to_owned(), name, limits, mark, log }
     }
 
+    /// Creates the run of a host that keeps its own log.
+    #[doc(hidden)]
+    pub fn of(program: &str, limits: Limits, mark: Mark, log: Logged) -> Suspended {
+        Suspended::new(program, None, limits, mark, log)
+    }
+
+    /// Returns the limits, the place at which it is resumed, and the log.
+    #[doc(hidden)]
+    pub fn into_parts(self) -> (Limits, Mark, Logged) {
+        (self.limits, self.mark, self.log)
+    }
+
+    /// Returns the log.
+    #[doc(hidden)]
+    pub fn log(&self) -> &Logged {
+        &self.log
+    }
+
+    /// Returns the log, to record decisions in it.
+    #[doc(hidden)]
+    pub fn log_mut(&mut self) -> &mut Logged {
+        &mut self.log
+    }
+
+    /// Returns the limits.
+    #[doc(hidden)]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Returns the questions without a decision, in the order in which the program asked them.
     ///
     /// ```

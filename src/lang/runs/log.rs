@@ -84,6 +84,14 @@ impl Logged {
         }
     }
 
+    /// Records the present state of a call, as a [`Journal`] stored it.
+    pub fn record(&mut self, entry: Entry) {
+        match self.calls.iter_mut().find(|known| known.id == entry.id) {
+            Some(known) => *known = entry,
+            None => self.calls.push(entry),
+        }
+    }
+
     /// Returns the calls of which nobody knows whether they happened.
     pub fn unknown(&self) -> impl Iterator<Item = &Entry> {
         self.calls.iter().filter(|entry| entry.state == CallState::Unknown)

@@ -92,6 +92,33 @@ impl From<Refused> for Box<Reply> {
 const CODE: &str = "InvalidArguments";
 
 impl EvalRequest {
+    /// Takes the argument `run` out: the identity of a run that is to be resumed, in place of a program.
+    ///
+    /// # Errors
+    /// Refuses a `run` beside other arguments.
+    pub(in crate::server) fn run(arguments: &mut Map<String, Value>) -> Result<Option<String>, Refused> {
+        if !arguments.contains_key("run") {
+            return Ok(None);
+        }
+        let mut given = Arguments { tool: "lisp_eval", given: std::mem::take(arguments) };
+        let run = given.text("run")?.filter(|run| !run.is_empty());
+        given.given.retain(|_, value| !value.is_null());
+        match (run, given.given.keys().next()) {
+            (Some(run), None) => Ok(Some(run)),
+            (Some(_), Some(other)) => {
+                let message = format!(
+                    "`run` continues a program that was suspended, with its own session, data and limits; leave `{}` out",
+                    cut(other, 60)
+                );
+                Err(Refused::new(CODE, message))
+            }
+            (None, _) => {
+                *arguments = given.given;
+                Ok(None)
+            }
+        }
+    }
+
     /// Reads the arguments. Limits default to `usual` and may not exceed `most`.
     ///
     /// # Errors
@@ -101,7 +128,7 @@ impl EvalRequest {
         usual: &Limits,
         most: &Limits,
     ) -> Result<EvalRequest, Refused> {
-        let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits"], arguments)?;
+        let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits", "run"], arguments)?;
         let program = arguments.text("program")?.ok_or_else(|| {
             Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
         })?;
@@ -235,7 +262,7 @@ mod tests {
         assert_eq!(
             message(json!({"progam": "x"})),
             (
-                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`".into(),
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`".into(),
                 Some("Did you mean program?".into())
             )
         );

@@ -87,6 +87,8 @@ pub(in crate::server) struct Announcer(Box<dyn Fn(Announcement) + Send + Sync>);
 /// An announcement that a call is about to be sent.
 pub(in crate::server) struct Announcement {
     rule: Option<String>,
+    /// False if the call can be made twice without harm.
+    changes: bool,
     answer: oneshot::Sender<Result<(), String>>,
 }
 
@@ -96,18 +98,30 @@ impl Announcer {
         Announcer(Box::new(pass_on))
     }
 
-    /// Waits until the intent of a call allowed by `rule` has been written.
+    /// Waits until the intent of a call allowed by `rule` has been written. `changes` is false if the call can be made
+    /// twice without harm.
     ///
     /// # Errors
     /// Returns why it has not been written, as a clause.
-    pub(in crate::server) async fn announce(&self, rule: Option<String>) -> Result<(), String> {
+    pub(in crate::server) async fn announce(&self, rule: Option<String>, changes: bool) -> Result<(), String> {
         let (answer, answered) = oneshot::channel();
-        (self.0)(Announcement { rule, answer });
+        (self.0)(Announcement { rule, changes, answer });
         answered.await.unwrap_or_else(|_| Err("the call was abandoned before it was recorded".to_owned()))
     }
 }
 
 impl Announcement {
+    /// Returns whether a second call would do harm.
+    pub(in crate::server) fn changes(&self) -> bool {
+        self.changes
+    }
+
+    /// Refuses the call, with the reason as a clause.
+    pub(in crate::server) fn refuse(self, problem: String) {
+        // A caller that has stopped waiting sends nothing.
+        let _ = self.answer.send(Err(problem));
+    }
+
     /// Lets the call be sent without a record.
     pub(in crate::server) fn pass(self) {
         // A caller that has stopped waiting sends nothing.

@@ -43,7 +43,7 @@ impl Link<'_> {
             }
         };
         let answer = connection.call(&tool.name, arguments, timeout).await.map_err(|failure| {
-            let is_harmless = Effect::of(&tool.hints) == Effect::ReadOnly || tool.hints.idempotent == Some(true);
+            let is_harmless = Effect::is_harmless(&tool.hints);
             if is_harmless { failure.harmless() } else { failure }
         })?;
         let (tool, blobs, secrets) = (Arc::clone(tool), blobs.clone(), secrets.clone());

@@ -117,6 +117,14 @@ impl EvaluationHost {
         self.session_requests.as_ref().is_some_and(|session_requests| session_requests.is_lost())
     }
 
+    /// Stores that a call is about to be sent, if its run is stored and a second call would do harm.
+    fn starting(&self, call: &CallId, announced: &Announcement) -> Result<(), String> {
+        match &self.session_requests {
+            Some(session_requests) if announced.changes() => session_requests.starting(call),
+            _ => Ok(()),
+        }
+    }
+
     /// Lists all servers, with the reason why nothing is known about them.
     fn missing(&self, interrupted: &Interrupted) -> Vec<(String, String)> {
         let names = self.downstreams.names().into_iter();
@@ -318,8 +326,11 @@ impl Host for EvaluationHost {
             match (heard.recv(), &mut audited) {
                 // This stops the task before it learns that there is no answer.
                 (Ok(Step::Announced(_)), _) if self.has_lost_session() => {}
-                (Ok(Step::Announced(announced)), Some(audited)) => announced.write(audited),
-                (Ok(Step::Announced(announced)), None) => announced.pass(),
+                (Ok(Step::Announced(announced)), audited) => match (self.starting(&id, &announced), audited) {
+                    (Err(problem), _) => announced.refuse(problem),
+                    (Ok(()), Some(audited)) => announced.write(audited),
+                    (Ok(()), None) => announced.pass(),
+                },
                 (Ok(Step::Ended(outcome)), _) => break outcome,
                 (Err(_), _) => break Err(Interrupted::Lost),
             }

@@ -25,12 +25,13 @@ use crate::server::downstream::Downstreams;
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::Approver;
-use crate::server::runs::{Resumption, Runs, WaitingRun};
+use crate::server::runs::{AskedRun, FoundRun, Resumption, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Ended, Entry, SessionState, Sessions};
+use crate::server::system::random;
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
 
@@ -86,7 +87,7 @@ pub(in crate::server) struct Evaluations {
     downstreams: Arc<Downstreams>,
     sessions: Sessions,
     persistence: Option<Arc<Persistence>>,
-    runs: Runs,
+    runs: Arc<Runs>,
     runtime: Handle,
     gate: Gate,
     shutdown: Arc<Shutdown>,
@@ -109,12 +110,13 @@ impl Evaluations {
         gate: Gate,
         shutdown: Arc<Shutdown>,
     ) -> Evaluations {
+        let persistence = persistence.map(Arc::new);
         Evaluations {
             sandbox,
             downstreams,
             sessions,
-            persistence: persistence.map(Arc::new),
-            runs: Runs::default(),
+            runs: Arc::new(Runs::new(persistence.clone())),
+            persistence,
             runtime,
             gate,
             shutdown,
@@ -141,6 +143,16 @@ impl Evaluations {
         audit.or_else(|| self.persistence.as_ref()?.trouble())
     }
 
+    /// Returns the key that seals the states of calls: that of the store, or one that lasts as long as this process.
+    ///
+    /// # Errors
+    /// Returns a message if there is none.
+    pub(in crate::server) async fn sealing_key(&self) -> Result<[u8; 32], String> {
+        let Some(persistence) = self.persistence.clone() else { return random::key() };
+        let key = self.runtime.spawn_blocking(move || persistence.sealing_key()).await;
+        key.unwrap_or_else(|problem| Err(problem.to_string()))
+    }
+
     /// The state of the server's shutdown.
     pub(in crate::server) fn shutdown(&self) -> &Arc<Shutdown> {
         &self.shutdown
@@ -157,17 +169,28 @@ impl Evaluations {
     }
 
     /// The runs that wait for a person.
-    pub(in crate::server) fn runs(&self) -> &Runs {
+    pub(in crate::server) fn runs(&self) -> &Arc<Runs> {
         &self.runs
     }
 
-    /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation.
+    /// Finds a run that a request resumes.
+    ///
+    /// # Errors
+    /// Refuses if there is no such run of the principal, or if it cannot be read.
+    pub(in crate::server) async fn find_run(&self, identity: &str, principal: &str) -> Result<FoundRun, Refused> {
+        let (runs, identity, principal) = (Arc::clone(&self.runs), identity.to_owned(), principal.to_owned());
+        let found = self.runtime.spawn_blocking(move || runs.find(&identity, &principal)).await;
+        found.unwrap_or_else(|problem| Err(Refused::new("InternalError", problem.to_string())))
+    }
+
+    /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation, and
+    /// the run, if it is suspended.
     pub(in crate::server) async fn evaluate(
         &self,
         request: EvalRequest,
-        resumed: Option<Resumption>,
+        resumed: Option<(Resumption, RunSession)>,
         caller: Caller,
-    ) -> (Reply, Identity) {
+    ) -> (Reply, Identity, Option<AskedRun>) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&request.program));
         let mut identity = Identity {
@@ -186,11 +209,11 @@ impl Evaluations {
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
         };
-        let reply = outcome.unwrap_or_else(|refused| refused.reply());
+        let (reply, asked) = outcome.unwrap_or_else(|refused| (refused.reply(), None));
         log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);
         self.downstreams.report_redaction();
-        (reply, identity)
+        (reply, identity, asked)
     }
 
     /// True if nothing may be done for that principal without an audit record.
@@ -246,16 +269,16 @@ impl Evaluations {
     async fn evaluate_in_turn(
         &self,
         request: EvalRequest,
-        resumed: Option<Resumption>,
+        resumed: Option<(Resumption, RunSession)>,
         caller: &Caller,
         identity: &mut Identity,
-    ) -> Result<Reply, Refused> {
+    ) -> Result<(Reply, Option<AskedRun>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
-        let entry = match &resumed {
-            Some(resumed) => {
-                self.runs.look(&resumed.run, &caller.name, |run| Arc::clone(&run.entry)).ok_or_else(gone)?
-            }
+        let (resumed, session) = resumed.unzip();
+        let entry = match session {
+            Some(RunSession::Here(entry)) => entry,
+            Some(RunSession::Stored(handle)) => self.entry(Some(&handle), caller)?,
             None => self.entry(request.session.as_deref(), caller)?,
         };
         let is_named = request.session.is_some();
@@ -266,11 +289,11 @@ impl Evaluations {
     async fn evaluate_in(
         &self,
         request: EvalRequest,
-        resumed: Option<Resumption>,
+        resumption: Option<Resumption>,
         caller: &Caller,
         entry: &Arc<Entry>,
         identity: &mut Identity,
-    ) -> Result<Reply, Refused> {
+    ) -> Result<(Reply, Option<AskedRun>), Refused> {
         let turn = self.turn(entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
         let request_names_it = request.session.is_some();
@@ -278,27 +301,16 @@ impl Evaluations {
         self.is_usable(entry, caller, request_names_it)?;
         let announced = Record::of(Kind::Program, identity);
         let requests = Arc::<SessionRequests>::default();
-        // Requests that resume the same run take turns at its session: the first takes it.
-        let taken = match resumed {
-            Some(Resumption { run: identity, decisions }) => {
-                let mut run = self.runs.take(&identity, &caller.name).ok_or_else(gone)?;
-                let again = run.clone();
-                run.decide(decisions);
-                Some((run, (identity, again)))
-            }
-            None => None,
-        };
-        let (run, put_back) = taken.unzip();
-        let (from, log) = run.map(|run| (run.mark, run.log)).unzip();
         let run = ProgramRun {
             program: Request {
                 program: request.program,
-                data: request.data.filter(|_| from.is_none()),
+                data: request.data.filter(|_| resumption.is_none()),
                 limits: request.limits,
                 name: None,
-                from,
+                from: None,
             },
-            log: log.unwrap_or_default(),
+            resumption,
+            runs: Arc::clone(&self.runs),
             keep: if caller.can_wait { Keep::Form } else { Keep::Nothing },
             entry: Arc::clone(entry),
             is_own: caller.owns(entry),
@@ -314,22 +326,8 @@ impl Evaluations {
         };
         let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
         let finished = self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await?;
-        let Finished { mut reply, state, copies, definer, suspended } = match (finished, put_back) {
-            (Ok(finished), _) => finished,
-            // Nothing was evaluated.
-            (Err(refused), Some((identity, run))) => {
-                self.runs.put_back(&identity, run);
-                return Err(refused);
-            }
-            (Err(refused), None) => return Err(refused),
-        };
-        if let Some((mark, log)) = suspended {
-            let run = WaitingRun::new(&caller.name, Arc::clone(entry), &identity.program, mark, log);
-            match self.runs.keep(run) {
-                Ok(identity) => reply.run = Some(identity),
-                Err(message) => return Err(Refused::new("InternalError", message)),
-            }
-        }
+        let Finished { mut reply, state, copies, definer, asked } = finished?;
+        reply.run = asked.as_ref().map(|asked| asked.identity.clone());
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),
@@ -366,7 +364,7 @@ impl Evaluations {
             }
             _ => {}
         }
-        Ok(reply)
+        Ok((reply, asked))
     }
 
     /// Checks, once the session is locked, that it is still usable.
@@ -502,11 +500,6 @@ impl Evaluations {
 /// The refusal of an action that requires an audit record which could not be written.
 pub(in crate::server) fn unwritten(problem: String) -> Refused {
     Refused::new("AuditUnavailable", format!("{problem}; nothing was evaluated (`serve --audit-failure`)"))
-}
-
-/// The refusal to resume a run that does not wait.
-pub(in crate::server) fn gone() -> Refused {
-    Refused::new("RunNotResumed", "the program does not wait any more: it was resumed before, or has waited too long")
 }
 
 fn unknown_session() -> Refused {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Logged, Mark, Recorder, Reply, Request, RunLog, Sandbox, Status};
+use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
-use crate::server::runs::MOST_LOGGED;
+use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
@@ -18,8 +18,9 @@ use super::{unbound, unwritten};
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
     pub(super) program: Request,
-    /// The log of the run that is resumed, or an empty one.
-    pub(super) log: Logged,
+    /// The run that is resumed.
+    pub(super) resumption: Option<Resumption>,
+    pub(super) runs: Arc<Runs>,
     /// The extent to which the log is kept.
     pub(super) keep: Keep,
     /// Its session.
@@ -45,8 +46,8 @@ pub(super) struct Finished {
     pub(super) copies: Vec<Arc<Entry>>,
     /// The handle of a stored session that defines the name because of which the program failed.
     pub(super) definer: Option<String>,
-    /// The place at which the run is resumed, and its log, if it is suspended.
-    pub(super) suspended: Option<(Box<Mark>, Logged)>,
+    /// The run, if it is suspended.
+    pub(super) asked: Option<AskedRun>,
 }
 
 impl ProgramRun {
@@ -55,7 +56,26 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
-    pub(super) fn run(self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Finished, Refused> {
+    pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Finished, Refused> {
+        // Requests that resume the same run take turns at its session: the first takes it.
+        let caller = self.entry.caller();
+        let resumption = self.resumption.take();
+        let resumed = resumption.map(|run| self.runs.take(run, caller, self.requests.stop())).transpose()?;
+        let runs = Arc::clone(&self.runs);
+        let finished = self.resume(resumed.as_ref(), session, host);
+        if let (Err(_), Some(resumed)) = (&finished, resumed) {
+            // Nothing was evaluated.
+            runs.put_back(resumed);
+        }
+        finished
+    }
+
+    fn resume(
+        mut self,
+        resumed: Option<&ResumedRun>,
+        session: &mut Box<dyn Environment>,
+        host: Arc<dyn Host>,
+    ) -> Result<Finished, Refused> {
         if let Some((audit, secrets, announced)) = self.audit {
             audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
         }
@@ -63,9 +83,18 @@ impl ProgramRun {
         let lease = persistence
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
             .transpose()?;
-        let log = Arc::new(RunLog::new(self.log, self.keep, MOST_LOGGED));
+        let run = resumed.map(|resumed| resumed.run().clone().into_parts());
+        let (from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
+        let mut log = RunLog::new(logged.unwrap_or_default(), self.keep, MOST_LOGGED);
+        if let Some(journal) = resumed.and_then(ResumedRun::journal) {
+            log = log.kept_by(journal);
+        }
+        let log = Arc::new(log);
+        self.requests.log_in(Arc::clone(&log));
+        self.program.from = from;
+        let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
-        let suspended = reply.mark.take().map(|mark| (mark, log.logged()));
+        let suspended = reply.mark.take().map(|mark| Suspended::of(&program, limits, *mark, log.logged()));
         let copies = self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence);
         let copies = copies.unwrap_or_else(|problem| {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
@@ -81,7 +110,11 @@ impl ProgramRun {
             reply.defined.clear();
             SessionState::Closed
         } else {
-            let state = self.entry.used(&**session, &reply.defined);
+            let state = match self.entry.used(&**session, &reply.defined) {
+                // The run finds it.
+                SessionState::Empty if suspended.is_some() && lease.is_some() => SessionState::New,
+                state => state,
+            };
             let is_stored = lease.is_some();
             match (lease, closed) {
                 (Some(lease), Some(Err(problem))) => lease.goes_on(&self.entry, &problem, &mut reply),
@@ -99,6 +132,22 @@ impl ProgramRun {
         });
         // A run whose session was not kept cannot be resumed; the reply says so.
         let suspended = suspended.filter(|_| reply.status == Status::Suspended);
-        Ok(Finished { reply, state, copies, definer, suspended })
+        let asked = suspended.and_then(|run| match self.runs.keep(&self.entry, run, resumed) {
+            Ok(asked) => Some(asked),
+            Err(problem) => {
+                let message = format!("the program cannot wait for approval, and has ended: {problem}");
+                failed(&mut reply, "RunNotKept", &message);
+                None
+            }
+        });
+        if resumed.is_some() && matches!(state, SessionState::New | SessionState::Known) {
+            // The client may have received it from another process, or never.
+            reply.session = Some(self.entry.handle.clone());
+        }
+        let unrecorded = resumed.filter(|_| asked.is_none()).and_then(|resumed| self.runs.ended(resumed, &reply));
+        if let Some(problem) = unrecorded {
+            tracing::warn!(problem, "the end of a run was not stored");
+        }
+        Ok(Finished { reply, state, copies, definer, asked })
     }
 }

@@ -38,6 +38,11 @@ impl Effect {
         }
     }
 
+    /// Returns true if a second call with the same arguments does no harm: the tool changes nothing, or is idempotent.
+    pub(in crate::server) fn is_harmless(hints: &ToolHints) -> bool {
+        Effect::of(hints) == Effect::ReadOnly || hints.idempotent == Some(true)
+    }
+
     /// Returns the key in configurations.
     pub fn key(self) -> &'static str {
         match self {

@@ -17,19 +17,19 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use crate::lang::Limits;
 use crate::lang::internal::closest;
+use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
 use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
-use crate::server::evaluations::{Caller, Evaluations, gone, unwritten};
+use crate::server::evaluations::{Caller, Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
 use crate::server::policy::{Approver, NoApprover};
-use crate::server::runs::{Resumption, WaitingRun};
+use crate::server::runs::{AskedRun, Decide, FoundRun, Resumption, RunSession};
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
 use crate::server::system::offload;
@@ -41,7 +41,7 @@ use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
 use super::rounds::{self, Binding, NextRound, Rounds};
-use super::tools;
+use super::{tools, waiting};
 
 /// Settings shared by all connections.
 pub(in crate::server) struct ServerSettings {
@@ -54,7 +54,7 @@ pub(in crate::server) struct ServerSettings {
     /// Limits of individual principals.
     pub(in crate::server) allowances: Arc<Allowances>,
     /// Asks in the replies to calls.
-    pub(in crate::server) rounds: Option<Rounds>,
+    pub(in crate::server) rounds: Rounds,
 }
 
 /// The way in which the user of a client is asked.
@@ -63,8 +63,29 @@ enum Door {
     Elicitation(Questions),
     /// In the reply to the call.
     NextRound,
+    /// By the operator, at any time: the reply says which run waits.
+    Operator,
     /// Not at all.
     None,
+}
+
+/// A call of `lisp_eval` that can be answered.
+enum Begun {
+    /// A program is evaluated, or a run of one is resumed.
+    Program(Box<Intended>),
+    /// The run that it names still waits.
+    Waits(AskedRun),
+    /// The run that it names has ended with this reply.
+    Ended(Box<Reply>),
+}
+
+/// A program that is about to be evaluated.
+struct Intended {
+    request: EvalRequest,
+    resumed: Option<(Resumption, RunSession)>,
+    caller: Caller,
+    door: Door,
+    most: Limits,
 }
 
 /// The reason why the user of a client cannot be asked, as a clause.
@@ -140,7 +161,7 @@ impl Front {
         let (approver, door) = self.approver(&name, stateless, context);
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
-        let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound));
+        let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound | Door::Operator));
         let caller = Caller { name, own, handles, withdrawn, activity: Arc::default(), approver, can_wait };
         Ok((caller, door))
     }
@@ -153,20 +174,19 @@ impl Front {
         stateless: bool,
         context: &RequestContext<RoleServer>,
     ) -> (Arc<dyn Approver>, Door) {
-        let why = if stateless {
-            match self.evaluations.runs().crowded(principal) {
-                None if self.settings.rounds.is_some() && rounds::shows_forms(context.client_capabilities()) => {
-                    return (Arc::new(NextRound), Door::NextRound);
-                }
-                None => NO_ELICITATION.to_owned(),
-                Some(crowded) => crowded,
-            }
-        } else if let Some((client, questions)) = AskingClient::of(&context.peer) {
+        if !stateless && let Some((client, questions)) = AskingClient::of(&context.peer) {
             return (Arc::new(client), Door::Elicitation(questions));
-        } else {
-            NO_ELICITATION.to_owned()
+        }
+        let runs = self.evaluations.runs();
+        let door = match stateless && rounds::shows_forms(context.client_capabilities()) {
+            true => Door::NextRound,
+            false if runs.are_stored() => Door::Operator,
+            false => return (Arc::new(NoApprover(NO_ELICITATION.to_owned())), Door::None),
         };
-        (Arc::new(NoApprover(why)), Door::None)
+        match runs.crowded(principal) {
+            None => (Arc::new(NextRound), door),
+            Some(crowded) => (Arc::new(NoApprover(crowded)), Door::None),
+        }
     }
 
     async fn eval(&self, mut call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
@@ -176,42 +196,21 @@ impl Front {
         };
         let arguments = call.arguments.take().unwrap_or_default();
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
-        let begun = self.principal(context).and_then(|name| {
-            let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
-            let request = EvalRequest::read(arguments, &usual, &most)?;
-            let resumed = self.resumed(&name, binding.as_ref(), &call)?;
-            let (caller, door) = self.caller(name, context)?;
-            Ok((request, resumed, caller, door, most))
-        });
+        let begun = self.begin(arguments, binding.as_ref(), call, context).await;
         let (rendered, record) = match begun {
-            Ok((request, resumed, caller, door, most)) => {
+            Ok(Begun::Program(intended)) => {
+                let Intended { request, resumed, caller, door, most } = *intended;
                 let limits = request.limits.clone();
                 let output = limits.output;
                 let activity = Arc::clone(&caller.activity);
-                let principal = caller.name.clone();
                 let evaluating = reporting(context, &activity, self.evaluations.evaluate(request, resumed, caller));
-                let (mut reply, identity) = match door {
+                let (mut reply, identity, asked) = match door {
                     Door::Elicitation(questions) => questions.during(evaluating).await,
-                    Door::NextRound | Door::None => evaluating.await,
+                    Door::NextRound | Door::Operator | Door::None => evaluating.await,
                 };
-                let rounds = self.settings.rounds.as_ref().zip(binding.as_ref());
-                let question = reply.run.as_ref().zip(rounds).map(|(run, (rounds, binding))| {
-                    let questions = self.evaluations.runs().look(run, &principal, WaitingRun::questions);
-                    rounds.ask(run, &questions.unwrap_or_default(), binding)
-                });
-                match question {
-                    None => {}
-                    Some(Ok(round)) => {
-                        let record = Record::of_evaluation(&identity, &reply);
-                        return match self.evaluations.recorded(record).await {
-                            Ok(()) => round.into(),
-                            Err(problem) => {
-                                let reply = unwritten(problem).reply();
-                                self.settings.replies.of(reply, output).result.into()
-                            }
-                        };
-                    }
-                    Some(Err(problem)) => reply = Refused::new("InternalError", problem).reply(),
+                if let Some(asked) = asked {
+                    let record = Record::of_evaluation(&identity, &reply);
+                    return self.ask(&asked, reply, binding.as_ref(), record, output, context).await;
                 }
                 if let Some(failure) = &mut reply.failure {
                     advise_on_limit(failure, &limits, &most);
@@ -225,6 +224,15 @@ impl Front {
                 rendered.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
                 (rendered, record)
             }
+            Ok(Begun::Waits(asked)) => {
+                let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
+                let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
+                return self.ask(&asked, reply, binding.as_ref(), record, self.settings.usual.output, context).await;
+            }
+            Ok(Begun::Ended(reply)) => {
+                let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
+                (self.settings.replies.of(*reply, self.settings.usual.output), record)
+            }
             Err(refused) => {
                 let reply = refused.reply();
                 let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
@@ -235,18 +243,77 @@ impl Front {
         self.recorded(rendered, record).await.into()
     }
 
-    /// Returns the run that a repeated call resumes, with the decisions of the person.
-    fn resumed(
+    /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
+    async fn begin(
         &self,
-        principal: &str,
+        mut arguments: Map<String, Value>,
         binding: Option<&Binding>,
-        call: &CallToolRequestParams,
-    ) -> Result<Option<Resumption>, Refused> {
-        let Some(rounds) = &self.settings.rounds else { return Ok(None) };
-        let Some(run) = rounds.resumed(binding, call)? else { return Ok(None) };
-        let questions = self.evaluations.runs().look(&run, principal, WaitingRun::questions).ok_or_else(gone)?;
-        let decisions = rounds::decisions(&questions, call.input_responses.as_ref());
-        Ok(Some(Resumption { run, decisions }))
+        call: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Begun, Refused> {
+        let name = self.principal(context)?;
+        let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
+        let named = EvalRequest::run(&mut arguments)?;
+        let state = self.settings.rounds.resumed(&self.evaluations, binding, &call).await?;
+        let (run, round) = match (&named, state) {
+            (_, Some((run, round))) => (Some(run), Some(round)),
+            (Some(run), None) => (Some(run.clone()), None),
+            (None, None) => (None, None),
+        };
+        let found = match &run {
+            Some(run) => Some(self.evaluations.find_run(run, &name).await?),
+            None => None,
+        };
+        let request = match (&named, &found) {
+            (Some(_), Some(found)) => {
+                let mut limits = found.limits.clone();
+                limits.clamp_to(&most);
+                EvalRequest { program: found.program.clone(), session: None, data: None, limits }
+            }
+            _ => EvalRequest::read(arguments, &usual, &most)?,
+        };
+        let resumed = match found {
+            None => None,
+            Some(FoundRun { ended: Some(reply), .. }) => return Ok(Begun::Ended(reply)),
+            Some(found) if round.is_none() && !found.asked.is_decided() => return Ok(Begun::Waits(found.asked)),
+            Some(found) => {
+                let answers = round.map(|round| {
+                    let responses = call.input_responses;
+                    let decide: Decide = Box::new(move |questions| rounds::decisions(questions, responses.as_ref()));
+                    (round, decide)
+                });
+                Some((Resumption { run: found.asked.identity, answers }, found.session))
+            }
+        };
+        let (caller, door) = self.caller(name, context)?;
+        Ok(Begun::Program(Box::new(Intended { request, resumed, caller, door, most })))
+    }
+
+    /// Answers a call whose run waits: with a form for each question, if the client shows forms, or else with a reply that
+    /// says how a person decides.
+    async fn ask(
+        &self,
+        asked: &AskedRun,
+        mut reply: Reply,
+        binding: Option<&Binding>,
+        record: Record,
+        output: u64,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let shows_forms = rounds::shows_forms(context.client_capabilities());
+        if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown == 0) {
+            match self.settings.rounds.ask(&self.evaluations, asked, binding).await {
+                Ok(round) => {
+                    return match self.evaluations.recorded(record).await {
+                        Ok(()) => round.into(),
+                        Err(problem) => self.settings.replies.of(unwritten(problem).reply(), output).result.into(),
+                    };
+                }
+                Err(problem) => tracing::warn!(problem, "the client cannot be asked in the reply to its call"),
+            }
+        }
+        waiting::explain(asked, &mut reply);
+        self.recorded(self.settings.replies.of(reply, output), record).await.into()
     }
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {

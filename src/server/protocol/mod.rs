@@ -13,3 +13,4 @@ pub(in crate::server) mod replies;
 pub(in crate::server) mod rounds;
 mod tools;
 mod toon;
+mod waiting;

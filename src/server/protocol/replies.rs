@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 use crate::lang::CallRecord;
-use crate::lang::Reply;
 use crate::lang::internal::foreign_text::{self, reply_lines};
+use crate::lang::{Reply, Status};
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::Described;
 
@@ -96,7 +96,7 @@ impl Replies {
     pub(in crate::server) fn of(&self, mut reply: Reply, output: u64) -> RenderedReply {
         let secrets = self.downstreams.secrets();
         secrets.redact_record(&mut reply);
-        let failed = reply.failure.is_some();
+        let failed = reply.failure.is_some() && reply.status != Status::Suspended;
         let record = (failed || self.form == ReplyForm::Structured)
             .then(|| reply.record().ok())
             .flatten()

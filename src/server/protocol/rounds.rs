@@ -10,13 +10,14 @@ use rmcp::model::{
     RequestStateError, SealOptions,
 };
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::lang::Decision;
 use crate::server::admission::request::Refused;
+use crate::server::evaluations::Evaluations;
 use crate::server::identity::sha256_of_json;
 use crate::server::policy::{Answer, Approver, Question};
-use crate::server::runs::WAITING;
-use crate::server::system::random;
+use crate::server::runs::AskedRun;
 
 use super::elicitation::FIELD;
 
@@ -51,46 +52,51 @@ impl Binding {
     }
 }
 
-/// Seals and opens the states of calls.
-pub(in crate::server) struct Rounds(RequestStateCodec);
+/// Seals and opens the states of calls, once there is a key.
+#[derive(Default)]
+pub(in crate::server) struct Rounds(OnceCell<RequestStateCodec>);
 
 impl Rounds {
-    /// Creates a key that lasts as long as this process, as the runs that wait in it do.
-    ///
-    /// # Errors
-    /// Returns a message if the system has no randomness.
-    pub(in crate::server) fn new() -> Result<Rounds, String> {
-        RequestStateCodec::try_new(random::key()?).map(Rounds).map_err(|problem| problem.to_string())
+    async fn codec(&self, evaluations: &Evaluations) -> Result<&RequestStateCodec, String> {
+        let made = self.0.get_or_try_init(|| async {
+            let key = evaluations.sealing_key().await?;
+            RequestStateCodec::try_new(key).map_err(|problem| problem.to_string())
+        });
+        made.await.map_err(|problem| format!("there is no key to seal the state of the call: {problem}"))
     }
 
-    /// Returns the result of a round that ends with questions about a run.
-    pub(in crate::server) fn ask(
+    /// Returns the result of a round that ends with the questions of a run.
+    pub(in crate::server) async fn ask(
         &self,
-        run: &str,
-        questions: &[Question],
+        evaluations: &Evaluations,
+        asked: &AskedRun,
         binding: &Binding,
     ) -> Result<InputRequiredResult, String> {
         let mut requests = InputRequests::new();
-        for (at, question) in questions.iter().enumerate() {
+        for (at, question) in asked.questions.iter().enumerate() {
             let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build()?;
             let message = question.to_string();
             let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
             requests.insert(key(at), InputRequest::Elicitation(ElicitRequest::new(form)));
         }
-        let options = SealOptions::new().associated_data(&binding.0).ttl(WAITING);
-        Ok(InputRequiredResult::new(Some(requests), Some(self.0.seal_with(run.as_bytes(), &options))))
+        let options = SealOptions::new().associated_data(&binding.0).ttl(asked.expires);
+        let state = format!("{} {}", asked.identity, asked.round);
+        let sealed = self.codec(evaluations).await?.seal_with(state.as_bytes(), &options);
+        Ok(InputRequiredResult::new(Some(requests), Some(sealed)))
     }
 
-    /// Returns the identity of the run that a repeated call resumes; `None` for a first round.
+    /// Returns the identity of the run that a repeated call resumes, and the round of questions that it answers; `None`
+    /// for a first round.
     ///
     /// # Errors
     /// Refuses a state that is not ours, is tampered with, has expired, or belongs to another principal or other
     /// arguments, and answers without a state.
-    pub(in crate::server) fn resumed(
+    pub(in crate::server) async fn resumed(
         &self,
+        evaluations: &Evaluations,
         binding: Option<&Binding>,
         call: &CallToolRequestParams,
-    ) -> Result<Option<String>, Refused> {
+    ) -> Result<Option<(String, u32)>, Refused> {
         let Some(state) = &call.request_state else {
             return match &call.input_responses {
                 Some(responses) if !responses.is_empty() => Err(Refused::new(
@@ -101,8 +107,9 @@ impl Rounds {
             };
         };
         let bound_to = binding.map(|binding| &*binding.0).unwrap_or_default();
-        let opened = self.0.open_with(state, bound_to);
-        let run = opened.map_err(|problem| {
+        let codec = self.codec(evaluations).await.map_err(|problem| refused(&problem))?;
+        let opened = codec.open_with(state, bound_to);
+        let opened = opened.map_err(|problem| {
             let why = match problem {
                 RequestStateError::Expired => "it has expired".to_owned(),
                 RequestStateError::IntegrityCheckFailed => {
@@ -114,7 +121,9 @@ impl Rounds {
             };
             refused(&why)
         })?;
-        String::from_utf8(run).map(Some).map_err(|_| refused("it names no run"))
+        let state = String::from_utf8(opened).unwrap_or_default();
+        let named = state.split_once(' ').and_then(|(run, round)| Some((run.to_owned(), round.parse().ok()?)));
+        named.map(Some).ok_or_else(|| refused("it names no run"))
     }
 }
 

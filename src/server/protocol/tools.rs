@@ -31,9 +31,9 @@ pub(in crate::server) fn both(servers: &[&str]) -> Vec<Tool> {
                 "program": {"type": "string"},
                 "session": {"type": "string"},
                 "data": {"description": "JSON, bound to `data`"},
-                "limits": {"type": "object"}
-            },
-            "required": ["program"]
+                "limits": {"type": "object"},
+                "run": {"type": "string"}
+            }
         }),
     );
     let env = tool(

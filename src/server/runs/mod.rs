@@ -1,17 +1,30 @@
-//! Runs that wait for the decision of a person, in the memory of this process.
+//! Runs that wait for the decision of a person: in the memory of this process, or in the [store](stored) of the sessions.
 //!
-//! A run is found by its identity, which cannot be guessed and changes each time it is suspended, so that an answer to an
-//! earlier question is not taken for one to a later question. A run is taken out when it is resumed: of two requests
-//! that resume it, one does.
+//! A run in memory is found by its identity, which cannot be guessed and changes each time it is suspended. It is taken
+//! out when it is resumed: of two requests that resume it, one does. A run in a store keeps its identity, and an answer
+//! names the round of questions that it answers; the process that resumes it holds its lease, and stores each call that
+//! may change something before it is sent.
+
+mod resumed;
+pub(in crate::server) mod stored;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lang::{self, Decision, Logged, Mark};
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{self, Decision, Limits, Reply, Suspended};
+use crate::server::admission::request::Refused;
+use crate::server::identity::sha256;
 use crate::server::policy::Question;
 use crate::server::sessions::Entry;
-use crate::store;
+use crate::server::sessions::persistence::Persistence;
+use crate::store::{self, Key};
+
+use resumed::HeldRecord;
+pub(in crate::server) use resumed::ResumedRun;
+use stored::{OpenCall, RUN, StoredRun, missing};
 
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -22,86 +35,141 @@ const MOST: usize = 20;
 /// Most bytes of arguments and replies that a run holds.
 pub(in crate::server) const MOST_LOGGED: u64 = 16 << 20;
 
-/// Most bytes of arguments and replies that all waiting runs hold.
+/// Most bytes of arguments and replies that all waiting runs in memory hold.
 const MOST_LOGGED_IN_ALL: u64 = 512 << 20;
 
-/// The answers to the questions of a run, which resume it.
+/// Returns the decisions on the open questions of a run, in their order; `None` leaves a question open.
+pub(in crate::server) type Decide = Box<dyn FnOnce(&[Question]) -> Vec<Option<Decision>> + Send>;
+
+/// A request to resume a run.
 pub(in crate::server) struct Resumption {
     /// The identity of the run.
     pub(in crate::server) run: String,
-    /// The decisions on its open questions, in their order; `None` leaves a question open.
-    pub(in crate::server) decisions: Vec<Option<Decision>>,
+    /// The round of questions that is answered, and the answers.
+    pub(in crate::server) answers: Option<(u32, Decide)>,
 }
 
-/// A run that waits.
-#[derive(Clone)]
-pub(in crate::server) struct WaitingRun {
-    /// The principal that may resume it.
-    pub(in crate::server) principal: String,
-    /// Its session.
-    pub(in crate::server) entry: Arc<Entry>,
-    /// The SHA-256 of the program, in hexadecimal.
+/// A run that was suspended, with its questions.
+pub(in crate::server) struct AskedRun {
+    pub(in crate::server) identity: String,
+    pub(in crate::server) round: u32,
+    pub(in crate::server) questions: Vec<Question>,
+    /// The arguments of each question as the program gave them: a program does not see what is added to them.
+    pub(in crate::server) given: Vec<String>,
+    /// The time in which it expires.
+    pub(in crate::server) expires: Duration,
+    /// True if it is in a store, where a person can decide on it.
+    pub(in crate::server) is_stored: bool,
+    /// The number of calls of which it is unknown whether they happened.
+    pub(in crate::server) unknown: usize,
+}
+
+impl AskedRun {
+    /// True if no person has to decide on anything.
+    pub(in crate::server) fn is_decided(&self) -> bool {
+        self.questions.is_empty() && self.unknown == 0
+    }
+}
+
+/// What is known of a run before it is resumed.
+pub(in crate::server) struct FoundRun {
+    pub(in crate::server) session: RunSession,
     pub(in crate::server) program: String,
-    /// The place at which it is resumed.
-    pub(in crate::server) mark: Box<Mark>,
-    /// The calls of the running form.
-    pub(in crate::server) log: Logged,
+    pub(in crate::server) limits: Limits,
+    pub(in crate::server) asked: AskedRun,
+    /// The reply, if it has ended.
+    pub(in crate::server) ended: Option<Box<Reply>>,
+}
+
+/// The session of a run.
+pub(in crate::server) enum RunSession {
+    Here(Arc<Entry>),
+    /// By its handle.
+    Stored(String),
+}
+
+/// A run that waits in memory.
+#[derive(Clone)]
+struct WaitingRun {
+    principal: String,
+    entry: Arc<Entry>,
+    run: Suspended,
     since: Instant,
 }
 
 impl WaitingRun {
-    pub(in crate::server) fn new(
-        principal: &str,
-        entry: Arc<Entry>,
-        program: &str,
-        mark: Box<Mark>,
-        log: Logged,
-    ) -> WaitingRun {
-        let (principal, program) = (principal.to_owned(), program.to_owned());
-        WaitingRun { principal, entry, program, mark, log, since: Instant::now() }
-    }
-
-    fn open(&self) -> impl Iterator<Item = &lang::Entry> {
-        self.log.calls.iter().filter(|call| call.question.is_some() && call.decision.is_none())
-    }
-
-    /// Returns the open questions, in order.
-    pub(in crate::server) fn questions(&self) -> Vec<Question> {
-        self.open().filter_map(|call| Some(Question::of(call.question.as_deref()?, &self.program))).collect()
-    }
-
-    /// Records the decisions on the open questions.
-    pub(in crate::server) fn decide(&mut self, decisions: impl IntoIterator<Item = Option<Decision>>) {
-        let open = self.log.calls.iter_mut().filter(|call| call.question.is_some() && call.decision.is_none());
-        for (call, decision) in open.zip(decisions) {
-            call.decision = decision;
-        }
-    }
-
     /// True if the principal may resume it, and it has not expired.
     fn is_of(&self, principal: &str) -> bool {
         self.principal == principal && self.since.elapsed() < WAITING
     }
 
     fn bytes(&self) -> u64 {
-        self.log.calls.iter().map(lang::Entry::bytes).sum()
+        self.run.log().calls.iter().map(lang::Entry::bytes).sum()
+    }
+
+    fn asked(&self, identity: &str) -> AskedRun {
+        let open = self.run.log().calls.iter().filter(|call| call.question.is_some() && call.decision.is_none());
+        AskedRun {
+            identity: identity.to_owned(),
+            round: 0,
+            questions: self.questions(),
+            given: open.map(|call| call.arguments.clone()).collect(),
+            expires: WAITING.saturating_sub(self.since.elapsed()),
+            is_stored: false,
+            unknown: 0,
+        }
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        let program = sha256(self.run.program().as_bytes());
+        self.run.questions().map(|question| Question::of(question, &program)).collect()
     }
 }
 
-/// The waiting runs of this process.
-#[derive(Default)]
-pub(in crate::server) struct Runs(Mutex<HashMap<String, WaitingRun>>);
+/// Records decisions on the open questions of a run.
+fn decide(run: &mut Suspended, decisions: impl IntoIterator<Item = Option<Decision>>) {
+    let calls = &mut run.log_mut().calls;
+    let open = calls.iter_mut().filter(|call| call.question.is_some() && call.decision.is_none());
+    for (call, decision) in open.zip(decisions) {
+        call.decision = decision;
+    }
+}
+
+/// The waiting runs.
+pub(in crate::server) struct Runs {
+    waiting: Mutex<HashMap<String, WaitingRun>>,
+    /// The runs that this process has put into the store, each with its principal and the time.
+    put: Mutex<HashMap<String, (String, Instant)>>,
+    /// The store, if sessions have one.
+    persistence: Option<Arc<Persistence>>,
+}
 
 impl Runs {
+    pub(in crate::server) fn new(persistence: Option<Arc<Persistence>>) -> Runs {
+        Runs { waiting: Mutex::default(), put: Mutex::default(), persistence }
+    }
+
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, WaitingRun>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self) -> MutexGuard<'_, HashMap<String, (String, Instant)>> {
+        self.put.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if runs wait in a store, where a person can decide whatever the client is capable of.
+    pub(in crate::server) fn are_stored(&self) -> bool {
+        self.persistence.is_some()
     }
 
     /// Returns why no further run of a principal can wait, as a clause; `None` if one can.
     pub(in crate::server) fn crowded(&self, principal: &str) -> Option<String> {
-        let mut waiting = self.waiting();
+        let (mut waiting, mut put) = (self.waiting(), self.put());
         waiting.retain(|_, run| run.since.elapsed() < WAITING);
-        if waiting.values().filter(|run| run.principal == principal).count() >= MOST {
+        put.retain(|_, (_, since)| since.elapsed() < WAITING);
+        let here = waiting.values().filter(|run| run.principal == principal).count();
+        let stored = put.values().filter(|(owner, _)| owner == principal).count();
+        if here + stored >= MOST {
             return Some(format!("{MOST} programs wait for approval already, and no further one can"));
         }
         let bytes: u64 = waiting.values().map(WaitingRun::bytes).sum();
@@ -109,35 +177,157 @@ impl Runs {
             .then(|| "the programs that wait for approval take all the memory that they may take".to_owned())
     }
 
-    /// Keeps a run, and returns its identity.
+    /// Finds a run. Blocks if it is in a store.
     ///
     /// # Errors
-    /// Returns a message if the system has no randomness.
-    pub(in crate::server) fn keep(&self, run: WaitingRun) -> Result<String, String> {
-        let identity = store::handle()?;
-        self.waiting().insert(identity.clone(), run);
-        Ok(identity)
+    /// Refuses if there is no such run of the principal, or if it cannot be read.
+    pub(in crate::server) fn find(&self, identity: &str, principal: &str) -> Result<FoundRun, Refused> {
+        if let Some(waiting) = self.waiting().get(identity).filter(|run| run.is_of(principal)) {
+            return Ok(FoundRun {
+                session: RunSession::Here(Arc::clone(&waiting.entry)),
+                program: waiting.run.program().to_owned(),
+                limits: waiting.run.limits().clone(),
+                asked: waiting.asked(identity),
+                ended: None,
+            });
+        }
+        let Some(persistence) = &self.persistence else { return Err(gone()) };
+        let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
+        let read = persistence.store().read(&key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
+        let text = read.map(|read| read.text).unwrap_or_default();
+        let stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
+        if stored.is_expired() {
+            return Err(gone());
+        }
+        let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) =
+            stored.open().into_iter().partition(|open| open.is_unknown);
+        Ok(FoundRun {
+            session: RunSession::Stored(stored.session().to_owned()),
+            program: stored.run().program().to_owned(),
+            limits: stored.run().limits().clone(),
+            asked: asked_of(identity, &stored, open, unknown.len()),
+            ended: stored.reply().cloned().map(Box::new),
+        })
     }
 
-    /// Keeps a run again that was taken out and has not been resumed.
-    pub(in crate::server) fn put_back(&self, identity: &str, run: WaitingRun) {
-        self.waiting().insert(identity.to_owned(), run);
-    }
-
-    /// Takes a run out; `None` if it does not wait, or no longer.
-    pub(in crate::server) fn take(&self, identity: &str, principal: &str) -> Option<WaitingRun> {
-        let mut waiting = self.waiting();
-        waiting.get(identity).filter(|run| run.is_of(principal))?;
-        waiting.remove(identity)
-    }
-
-    /// Returns what `see` sees in a run that waits; `None` if it does not wait, or no longer.
-    pub(in crate::server) fn look<R>(
+    /// Takes a run to resume it, with the answers of the request. Blocks if it is in a store; `stop` is cancelled if
+    /// another process takes the run.
+    ///
+    /// # Errors
+    /// Refuses if it does not wait, or no longer; nothing was changed then.
+    pub(in crate::server) fn take(
         &self,
-        identity: &str,
+        Resumption { run: identity, answers }: Resumption,
         principal: &str,
-        see: impl FnOnce(&WaitingRun) -> R,
-    ) -> Option<R> {
-        self.waiting().get(identity).filter(|run| run.is_of(principal)).map(see)
+        stop: CancellationToken,
+    ) -> Result<ResumedRun, Refused> {
+        {
+            let mut waiting = self.waiting();
+            if waiting.get(&identity).is_some_and(|run| run.is_of(principal)) {
+                let before = waiting.remove(&identity).ok_or_else(gone)?;
+                let mut run = before.run.clone();
+                if let Some((_, answers)) = answers {
+                    decide(&mut run, answers(&before.questions()));
+                }
+                return Ok(ResumedRun::here(identity, run, before));
+            }
+        }
+        let Some(persistence) = &self.persistence else { return Err(gone()) };
+        let key = Key { principal: principal.to_owned(), handle: identity };
+        let (record, mut stored) = HeldRecord::take(persistence, key, stop)?;
+        if stored.is_expired() || stored.reply().is_some() {
+            return Err(gone());
+        }
+        if let Some((round, answers)) = answers {
+            if round != stored.round() {
+                return Err(not_resumed("it asks other questions by now"));
+            }
+            let (unknown, open): (Vec<_>, Vec<_>) = stored.open().into_iter().partition(|open| open.is_unknown);
+            if !unknown.is_empty() {
+                return Err(not_resumed(
+                    "a person has to say first whether calls of it happened (`lispbox approvals show`)",
+                ));
+            }
+            let questions: Vec<Question> = open.iter().map(|open| open.question.clone()).collect();
+            for (open, decision) in open.iter().zip(answers(&questions)) {
+                let decided = match decision {
+                    Some(Decision::Approved) => stored.decide(&open.number, None, "the user of the client"),
+                    Some(Decision::Denied(reason)) => {
+                        stored.decide(&open.number, Some(&reason), "the user of the client")
+                    }
+                    _ => continue,
+                };
+                decided.map_err(|problem| not_resumed(&problem))?;
+            }
+        }
+        Ok(ResumedRun::stored(stored, record))
     }
+
+    /// Keeps a run that is to be resumed no more than it was: nothing was evaluated.
+    pub(in crate::server) fn put_back(&self, run: ResumedRun) {
+        if let Some((identity, before)) = run.into_waiting() {
+            self.waiting().insert(identity, before);
+        }
+    }
+
+    /// Keeps a run that was suspended, for the first time or after it was resumed. Its session is kept already. Blocks
+    /// if there is a store.
+    ///
+    /// # Errors
+    /// Returns why it is not kept, as a clause.
+    pub(in crate::server) fn keep(
+        &self,
+        entry: &Arc<Entry>,
+        run: Suspended,
+        resumed: Option<&ResumedRun>,
+    ) -> Result<AskedRun, String> {
+        let principal = entry.caller();
+        if let Some((before, record)) = resumed.and_then(ResumedRun::record) {
+            let stored = before.suspended_again(run);
+            record.write(&stored)?;
+            return Ok(asked_of(record.identity(), &stored, stored.open(), 0));
+        }
+        let identity = store::handle()?;
+        let Some(persistence) = &self.persistence else {
+            let waiting =
+                WaitingRun { principal: principal.to_owned(), entry: Arc::clone(entry), run, since: Instant::now() };
+            let asked = waiting.asked(&identity);
+            self.waiting().insert(identity, waiting);
+            return Ok(asked);
+        };
+        let stored = StoredRun::new(&entry.handle, run);
+        let key = entry.key_of(identity.clone());
+        let created = persistence.store().create(&key, &stored.encode(), &[RUN.to_owned()]);
+        created.map_err(|problem| missing(&problem))?;
+        self.put().insert(identity.clone(), (principal.to_owned(), Instant::now()));
+        Ok(asked_of(&identity, &stored, stored.open(), 0))
+    }
+
+    /// Records that a resumed run has ended with a reply. Returns why that is not recorded, as a clause.
+    pub(in crate::server) fn ended(&self, resumed: &ResumedRun, reply: &Reply) -> Option<String> {
+        let (before, record) = resumed.record()?;
+        self.put().remove(record.identity());
+        record.write(&before.ended_with(reply)).err()
+    }
+}
+
+fn asked_of(identity: &str, stored: &StoredRun, open: Vec<OpenCall>, unknown: usize) -> AskedRun {
+    AskedRun {
+        identity: identity.to_owned(),
+        round: stored.round(),
+        given: open.iter().map(|open| open.given.clone()).collect(),
+        questions: open.into_iter().map(|open| open.question).collect(),
+        expires: stored.expires().duration_since(std::time::SystemTime::now()).unwrap_or_default(),
+        is_stored: true,
+        unknown,
+    }
+}
+
+/// The refusal to resume a run that does not wait.
+pub(in crate::server) fn gone() -> Refused {
+    not_resumed("the program does not wait any more: it was resumed before, or has waited too long")
+}
+
+fn not_resumed(why: &str) -> Refused {
+    Refused::new("RunNotResumed", format!("{why}; nothing was evaluated"))
 }

@@ -175,7 +175,6 @@ pub(in crate::server) fn assemble(
     usual.clamp_to(&most);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
-    let rounds = Rounds::new().inspect_err(|problem| tracing::warn!(%problem, "no one is asked in replies to calls"));
-    let settings = Arc::new(ServerSettings { replies, usual, most, allowances, rounds: rounds.ok() });
+    let settings = Arc::new(ServerSettings { replies, usual, most, allowances, rounds: Rounds::default() });
     Assembled { evaluations, settings, downstreams }
 }

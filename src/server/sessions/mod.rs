@@ -4,7 +4,7 @@
 //! handle when it is created, and is kept here from its first definition on.
 
 pub(in crate::server) mod handles;
-mod leases;
+pub(in crate::server) mod leases;
 pub(in crate::server) mod persistence;
 pub(in crate::server) mod requests;
 

@@ -9,7 +9,8 @@ use crate::lang::{Environment, Host};
 use crate::lang::{Failure, Reply, Status};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
-use crate::store::{Key, LEASE, Problem, Store, boot};
+use crate::server::system::random;
+use crate::store::{Key, LEASE, OWN, Problem, Store, boot};
 
 use super::leases::{HeldLease, Leases};
 use super::requests::SessionRequests;
@@ -21,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Polling interval while waiting for a session.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Maximum number of sealing keys, one after the other.
+const MOST_KEYS: u32 = 1_000;
 
 /// Maximum interval between expiry runs, and the delay of the first run; shorter if sessions live for a shorter time.
 const EXPIRY: Duration = Duration::from_secs(600);
@@ -100,7 +104,9 @@ impl Persistence {
         let held = loop {
             let asked = boot::elapsed();
             match self.store.lease(&key, &holder) {
-                Ok(lease) => break Arc::new(HeldLease::new(key.clone(), lease, asked, session_requests.stop())),
+                Ok(lease) => {
+                    break self.hold(HeldLease::new(key.clone(), lease, asked, session_requests.stop()));
+                }
                 Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
                     *lock(&entry.stored) = Stored::Nothing;
                     return Ok(SessionLease { persistence: self, key, held: None });
@@ -115,7 +121,6 @@ impl Persistence {
         if *lock(&entry.stored) == Stored::Perhaps {
             *lock(&entry.stored) = Stored::Other;
         }
-        self.leases.add(&held);
         session_requests.run_under(Arc::clone(&held));
         let lease = SessionLease { persistence: self, key, held: Some(held) };
         self.refresh(entry, session)?;
@@ -150,6 +155,56 @@ impl Persistence {
                     changed_since(since)
                 ),
             )),
+        }
+    }
+
+    /// Returns the store.
+    pub(in crate::server) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Returns the key with which all instances on this store seal the states of calls; creates it first. It is stored
+    /// as the sessions are: who can write there can change what a run waits for anyway.
+    ///
+    /// # Errors
+    /// Returns a message if the store cannot be used, or if the system has no randomness.
+    pub(in crate::server) fn sealing_key(&self) -> Result<[u8; 32], String> {
+        // A key that has expired is followed by the next one. No principal has the empty name.
+        for number in 1..=MOST_KEYS {
+            let key = Key { principal: String::new(), handle: format!("sealing-key-{number}") };
+            let new = random::key()?;
+            let text: String = new.iter().map(|byte| format!("{byte:02x}")).collect();
+            match self.store.create(&key, &text, &[format!("{OWN}sealing-key")]) {
+                Ok(()) => return Ok(new),
+                Err(Problem::Changed | Problem::Expired) => {}
+                Err(problem) => return Err(problem.to_string()),
+            }
+            let stored = match self.store.read(&key, 0) {
+                Ok(stored) => stored.map(|stored| stored.text).unwrap_or_default(),
+                Err(Problem::Expired) => continue,
+                Err(problem) => return Err(problem.to_string()),
+            };
+            // This counts as a use of it.
+            if let Ok(lease) = self.store.lease(&key, &crate::store::handle()?) {
+                self.store.release(&key, &lease).map_err(|problem| problem.to_string())?;
+            }
+            return parse_key(&stored).ok_or_else(|| "the sealing key in the store is damaged".to_owned());
+        }
+        Err("the sealing keys in the store have expired".to_owned())
+    }
+
+    /// Renews a lease until it is let go.
+    pub(in crate::server) fn hold(&self, held: HeldLease) -> Arc<HeldLease> {
+        let held = Arc::new(held);
+        self.leases.add(&held);
+        held
+    }
+
+    /// Releases a lease.
+    pub(in crate::server) fn let_go(&self, held: &HeldLease) {
+        self.leases.remove(held);
+        if let Err(problem) = self.store.release(&held.key, &held.lease) {
+            tracing::warn!(%problem, "a lease could not be released, and will expire");
         }
     }
 
@@ -219,7 +274,8 @@ impl SessionLease<'_> {
             let earlier = entry.lose_unkept().map(|since| format!("; {} is lost too", changed_since(since)));
             return failed(reply, "LeaseLost", &format!("{}{}", lost(why), earlier.unwrap_or_default()));
         }
-        if !is_changed {
+        // A program that waits finds its session in whatever process it is resumed.
+        if !is_changed && reply.status != Status::Suspended {
             return entry.kept();
         }
         let text = match session.encode() {
@@ -303,12 +359,16 @@ impl SessionLease<'_> {
 
 impl Drop for SessionLease<'_> {
     fn drop(&mut self) {
-        let Some(held) = self.held.take() else { return };
-        self.persistence.leases.remove(&held);
-        if let Err(problem) = self.persistence.store.release(&self.key, &held.lease) {
-            tracing::warn!(%problem, "a lease could not be released, and will expire");
+        if let Some(held) = self.held.take() {
+            self.persistence.let_go(&held);
         }
     }
+}
+
+fn parse_key(text: &str) -> Option<[u8; 32]> {
+    let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
+    let bytes: Vec<u8> = (0..32).map(byte).collect::<Option<_>>()?;
+    bytes.try_into().ok().filter(|_| text.len() == 64)
 }
 
 /// The message for a program that was stopped because another process may have its session.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Environment, Sandbox};
+use crate::lang::{CallId, Environment, RunLog, Sandbox};
 
 use super::Entry;
 use super::leases::HeldLease;
@@ -22,6 +22,8 @@ pub(in crate::server) struct SessionRequests {
     stop: OnceLock<CancellationToken>,
     /// The lease of its session, if that is in a store.
     held: OnceLock<Arc<HeldLease>>,
+    /// The log of its run, if that is stored.
+    log: OnceLock<Arc<RunLog>>,
 }
 
 #[derive(Default)]
@@ -51,6 +53,20 @@ impl SessionRequests {
     pub(in crate::server) fn run_under(&self, held: Arc<HeldLease>) {
         // A lease is taken once for each program.
         let _ = self.held.set(held);
+    }
+
+    /// Records the log of a run that is stored.
+    pub(in crate::server) fn log_in(&self, log: Arc<RunLog>) {
+        // A run is resumed once for each program.
+        let _ = self.log.set(log);
+    }
+
+    /// Stores that a call is about to be sent, if the run of the program is stored.
+    ///
+    /// # Errors
+    /// Returns why it is not stored, as a clause. The call must then not be sent.
+    pub(in crate::server) fn starting(&self, call: &CallId) -> Result<(), String> {
+        self.log.get().map_or(Ok(()), |log| log.starting(call))
     }
 
     /// True if the program runs under a lease.

@@ -16,7 +16,7 @@ use crate::server::audit::Announcer;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
 use crate::server::policy::{
-    Consent, Counts, Decision, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
+    Consent, Counts, Decision, Effect, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
 };
 use crate::server::system::offload::{self, NotDone};
 use crate::server::text::cut;
@@ -368,7 +368,7 @@ impl Downstream {
             return Ok(refused);
         }
         if let Some(announcer) = call.announcer
-            && let Err(problem) = announcer.announce(call.rule.clone()).await
+            && let Err(problem) = announcer.announce(call.rule.clone(), !Effect::is_harmless(&checked.tool.hints)).await
         {
             call.rule = Some(problem.clone());
             return Ok(ToolReply::Denied(problem));

@@ -1,0 +1,258 @@
+//! `lispbox approvals`: decides on the calls of programs that wait in a store.
+
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+use lispbox::server::{ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
+use lispbox::store::{Key, open_existing};
+use serde_json::json;
+
+use crate::context::{Problem, store_problem};
+use crate::output::{errln, outln};
+use crate::terminal::for_stdout;
+
+/// Lists the programs that wait for approval, and decides on their calls.
+#[derive(Args)]
+pub struct Approvals {
+    /// The store of the server, such as `sqlite:sessions.db` or `postgres://USER:PASSWORD@HOST/DATABASE`.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true, global = true)]
+    store: Option<String>,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Lists the programs that wait, one per line, the most recently changed first.
+    List {
+        /// Print one JSON object per line instead.
+        #[arg(long)]
+        json: bool,
+        /// Also list the programs that have ended.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Shows a program, its open calls with all their arguments, and the decisions so far.
+    Show {
+        /// The run, or an unambiguous prefix of it.
+        run: String,
+    },
+    /// Lets calls be made, each once and with the arguments shown.
+    Approve {
+        /// The run, or an unambiguous prefix of it.
+        run: String,
+        /// The number of the call, as `show` prints it; give this option for each call.
+        #[arg(long = "call", value_name = "N", required = true)]
+        calls: Vec<String>,
+    },
+    /// Refuses calls: the program receives the error `ToolDenied`, which it can catch.
+    Deny {
+        /// The run, or an unambiguous prefix of it.
+        run: String,
+        /// The number of the call, as `show` prints it; give this option for each call.
+        #[arg(long = "call", value_name = "N", required = true)]
+        calls: Vec<String>,
+        /// The reason, which the program is told.
+        #[arg(long, default_value = "a person was asked and said no")]
+        reason: String,
+    },
+    /// Records whether a call happened that was being sent when its process died.
+    Settle {
+        /// The run, or an unambiguous prefix of it.
+        run: String,
+        /// The number of the call, as `show` prints it.
+        #[arg(long, value_name = "N")]
+        call: String,
+        /// The call happened, with this result: the text of a JSON value.
+        #[arg(long, value_name = "JSON", required_unless_present = "did_not_happen")]
+        happened: Option<String>,
+        /// The call did not happen: it is made when the program continues.
+        #[arg(long, conflicts_with = "happened")]
+        did_not_happen: bool,
+    },
+    /// Ends a program that waits: its open calls are never made.
+    Cancel {
+        /// The run, or an unambiguous prefix of it.
+        run: String,
+    },
+}
+
+impl Approvals {
+    /// Runs the subcommand.
+    pub fn run(self) -> ExitCode {
+        self.act().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
+    }
+
+    fn act(self) -> Result<(), Problem> {
+        let Some(url) = self.store else {
+            return Err(Problem::Usage(
+                "expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned(),
+            ));
+        };
+        let store = open_existing(&url).map_err(|message| store_problem(&url, message))?;
+        let runs = StoredRuns::new(store);
+        match self.action {
+            Action::List { json, all } => list(&runs, json, all),
+            Action::Show { run } => {
+                let (key, run) = find(&runs, &run)?;
+                show(&key, &run.map_err(Problem::Failed)?);
+                Ok(())
+            }
+            Action::Approve { run, calls } => decide(&runs, &run, |run| {
+                calls.iter().map(|call| Ok((run.decide(call, None, &person())?, "approved"))).collect()
+            }),
+            Action::Deny { run, calls, reason } => decide(&runs, &run, |run| {
+                calls.iter().map(|call| Ok((run.decide(call, Some(&reason), &person())?, "denied"))).collect()
+            }),
+            Action::Settle { run, call, happened, .. } => decide(&runs, &run, |run| {
+                let said = if happened.is_some() { "happened" } else { "did not happen" };
+                Ok(vec![(run.settle(&call, happened.as_deref(), &person())?, said)])
+            }),
+            Action::Cancel { run } => {
+                let (key, _) = find(&runs, &run)?;
+                runs.cancel(&key).map_err(Problem::Failed)?;
+                outln!("{} is cancelled: its open calls are not made", key.handle);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The way in which a decision was made, for its record.
+fn person() -> String {
+    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    format!("`lispbox approvals`, by {}", user.as_deref().unwrap_or("an unknown user"))
+}
+
+/// Finds the run with this identity or this unambiguous prefix.
+fn find(runs: &StoredRuns, beginning: &str) -> Result<ListedRun, Problem> {
+    let mut fitting = runs.list().map_err(|problem| Problem::Failed(problem.to_string()))?;
+    fitting.retain(|(key, _)| key.handle.starts_with(beginning));
+    match fitting.len() {
+        1 => Ok(fitting.remove(0)),
+        0 => Err(Problem::Failed(format!("there is no run `{beginning}`; `lispbox approvals list` lists them"))),
+        count => Err(Problem::Usage(format!("`{beginning}` is ambiguous: {count} runs match; give more of the run"))),
+    }
+}
+
+fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
+    let listed = runs.list().map_err(|problem| Problem::Failed(problem.to_string()))?;
+    let mut count = 0;
+    for (Key { principal, handle }, run) in listed {
+        let run = match run {
+            Ok(run) => run,
+            Err(problem) => {
+                errln!("lispbox: {handle} of {principal}: {problem}");
+                continue;
+            }
+        };
+        let (state, open) = (run.state(), run.open());
+        if state == RunState::Ended && !all {
+            continue;
+        }
+        count += 1;
+        if as_json {
+            let calls: Vec<_> = open.iter().map(described).collect();
+            outln!(
+                "{}",
+                json!({
+                    "run": handle, "principal": principal, "state": word(state), "open": calls,
+                    "since": seconds(run.since()), "expires": seconds(run.expires()),
+                })
+            );
+            continue;
+        }
+        let tools: Vec<String> = open
+            .iter()
+            .map(|call| format!("{} {}/{}", call.number, call.question.server, call.question.tool))
+            .collect();
+        let tools = for_stdout(&tools.join(", ")).into_owned();
+        outln!("{handle}  {principal:<10}  {:<8}  {:>12}  {tools}", word(state), left(&run));
+    }
+    if count == 0 && !as_json {
+        errln!("no program waits for approval");
+    }
+    Ok(())
+}
+
+fn show(key: &Key, run: &StoredRun) {
+    outln!("run {} of {}: {}", key.handle, key.principal, word(run.state()));
+    outln!("{}", left(run));
+    outln!("\nprogram:\n{}", for_stdout(run.run().program().trim_end()));
+    for call in run.open() {
+        outln!("\ncall {}{}", call.number, if call.is_unknown { ": it is not known whether it happened" } else { "" });
+        outln!("{}", for_stdout(&call.question.to_string()));
+    }
+    if !run.decisions().is_empty() {
+        outln!("\ndecisions:");
+    }
+    for record in run.decisions() {
+        outln!("{}", for_stdout(&format!("{}: {} ({})", record.tool, record.decision, record.by)));
+    }
+    let has_unknown = run.open().iter().any(|call| call.is_unknown);
+    match run.state() {
+        RunState::Waiting if has_unknown => outln!(
+            "\nFind out at the server of the tool whether the call happened, then: \
+             lispbox approvals settle {} --call N --happened JSON | --did-not-happen",
+            key.handle
+        ),
+        RunState::Waiting => outln!("\nlispbox approvals approve|deny {} --call N", key.handle),
+        RunState::Decided => outln!("\nThe program goes on when its client resumes it."),
+        RunState::Ended => {}
+    }
+}
+
+fn decide(
+    runs: &StoredRuns,
+    run: &str,
+    change: impl FnOnce(&mut StoredRun) -> Result<Vec<(OpenCall, &'static str)>, String>,
+) -> Result<(), Problem> {
+    let (key, _) = find(runs, run)?;
+    let (changed, left) = runs
+        .change(&key, |run| {
+            let changed = change(run)?;
+            Ok((changed, run.open().len()))
+        })
+        .map_err(|problem| Problem::Failed(format!("nothing was changed: {problem}")))?;
+    for (call, said) in changed {
+        let tool = format!("{}/{}", call.question.server, call.question.tool);
+        outln!("call {} of {}: {said}", call.number, for_stdout(&tool));
+    }
+    match left {
+        0 => outln!("nothing is open; the program goes on when its client resumes it"),
+        1 => outln!("1 call is open"),
+        left => outln!("{left} calls are open"),
+    }
+    Ok(())
+}
+
+fn described(call: &OpenCall) -> serde_json::Value {
+    let question = &call.question;
+    json!({
+        "call": call.number, "server": question.server, "tool": question.tool, "arguments": question.arguments,
+        "rule": question.rule, "unknown": call.is_unknown,
+    })
+}
+
+fn word(state: RunState) -> &'static str {
+    match state {
+        RunState::Waiting => "waiting",
+        RunState::Decided => "decided",
+        RunState::Ended => "ended",
+    }
+}
+
+/// `expires in 6 days`
+fn left(run: &StoredRun) -> String {
+    let left = run.expires().duration_since(SystemTime::now()).map_or(0, |left| left.as_secs());
+    match left {
+        0..7_200 => format!("expires in {} min", left / 60),
+        7_200..172_800 => format!("expires in {} hours", left / 3_600),
+        _ => format!("expires in {} days", left / 86_400),
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,428 @@
+//! Runs in the store of the sessions, and the decisions on their calls.
+//!
+//! A run is a record beside the sessions, found by its own random handle. Its text has one line for what the server knows
+//! of it and one for the run itself; behind them is a line for each state of a call since the run was last resumed. A
+//! process holds the lease of the record while it resumes the run, so that a decision and a resumption never overlap.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lang::{CallId, CallState, Decision, Entry, Reply, RunError, Suspended, ToolReply};
+use crate::server::identity::sha256;
+use crate::server::policy::Question;
+use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, handle};
+
+use super::WAITING;
+
+/// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
+pub(crate) const RUN: &str = "lispbox/run";
+
+/// The version of the first line.
+const VERSION: u32 = 1;
+
+/// The time for which a process waits for another one that holds a run: it outlasts the lease of a dead one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
+
+/// Polling interval while waiting.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// A run in a store.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// What the server knows of it.
+    head: Head,
+    run: Suspended,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Head {
+    #[serde(rename = "lispbox-stored-run")]
+    version: u32,
+    /// The handle of its session.
+    session: String,
+    /// The number of times that it was suspended.
+    round: u32,
+    /// The time at which it was suspended first, in seconds since 1970.
+    since: u64,
+    /// The decisions so far, in order.
+    #[serde(default)]
+    decisions: Vec<DecisionRecord>,
+    /// The reply, once the run has ended.
+    #[serde(default)]
+    ended: Option<Box<Reply>>,
+}
+
+/// A decision that a person made about a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// The call.
+    pub call: CallId,
+    /// The name of its tool, with that of its server.
+    pub tool: String,
+    /// The time of the decision, in seconds since 1970.
+    pub at: u64,
+    /// The way in which it was made, and by whom, as far as that is known.
+    pub by: String,
+    /// The decision, as a word or clause.
+    pub decision: String,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// Calls wait for a decision, or for a person who says whether they happened.
+    Waiting,
+    /// All decisions are made: the run can be resumed.
+    Decided,
+    /// It has ended.
+    Ended,
+}
+
+/// A call on which a person has to decide.
+#[derive(Clone, Debug)]
+pub struct OpenCall {
+    /// Its number in the run, such as `2.3`: the third call of the form at which the run was suspended for the second
+    /// time. A number is never used again.
+    pub number: String,
+    /// The identity of the call.
+    pub id: CallId,
+    /// The call as it is shown to a person.
+    pub question: Question,
+    /// The arguments as the program gave them: the text of a JSON object.
+    pub given: String,
+    /// True if the call was about to be sent when its process died: it may have happened, or not.
+    pub is_unknown: bool,
+}
+
+impl StoredRun {
+    /// Creates the record of a run that was suspended in that session for the first time.
+    pub(super) fn new(session: &str, run: Suspended) -> StoredRun {
+        let head = Head {
+            version: VERSION,
+            session: session.to_owned(),
+            round: 1,
+            since: now(),
+            decisions: Vec::new(),
+            ended: None,
+        };
+        StoredRun { head, run }
+    }
+
+    /// Returns the record after the run was suspended once more.
+    pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
+        let head = Head { round: self.head.round + 1, ..self.head.clone() };
+        StoredRun { head, run }
+    }
+
+    /// Returns the record after the run has ended with a reply. The reply is kept for those who ask again.
+    pub(super) fn ended_with(&self, reply: &Reply) -> StoredRun {
+        let (limits, mark, _) = self.run.clone().into_parts();
+        let run = Suspended::of(self.run.program(), limits, mark, Default::default());
+        let head = Head { ended: Some(Box::new(reply.clone())), ..self.head.clone() };
+        StoredRun { head, run }
+    }
+
+    /// Reads the text of a run.
+    ///
+    /// # Errors
+    /// Returns an error if it is not that of a run, or if this version of lispbox cannot resume it.
+    pub fn decode(text: &str) -> Result<StoredRun, RunError> {
+        let damaged = |problem: serde_json::Error| RunError::NotARun(problem.to_string());
+        let mut lines = text.lines();
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(damaged)?;
+        if head.version != VERSION {
+            return Err(RunError::Version(head.version));
+        }
+        let mut run = Suspended::decode(lines.next().unwrap_or_default())?;
+        for line in lines {
+            run.log_mut().record(serde_json::from_str(line).map_err(damaged)?);
+        }
+        // What was started by a process that no longer holds the run. Calls that may be repeated are not stored.
+        run.log_mut().recover(|_| false);
+        Ok(StoredRun { head, run })
+    }
+
+    /// Returns its text.
+    pub(super) fn encode(&self) -> String {
+        let head = serde_json::to_string(&self.head).expect("it is data");
+        format!("{head}\n{}\n", self.run.encode())
+    }
+
+    /// Returns the line that records the present state of a call.
+    pub(super) fn line(entry: &Entry) -> String {
+        let line = serde_json::to_string(entry).expect("it is data");
+        format!("{line}\n")
+    }
+
+    /// Returns the run.
+    pub fn run(&self) -> &Suspended {
+        &self.run
+    }
+
+    /// Returns the handle of the session in which the run goes on.
+    pub fn session(&self) -> &str {
+        &self.head.session
+    }
+
+    /// Returns the reply of a run that has ended.
+    pub fn reply(&self) -> Option<&Reply> {
+        self.head.ended.as_deref()
+    }
+
+    /// Returns the decisions so far.
+    pub fn decisions(&self) -> &[DecisionRecord] {
+        &self.head.decisions
+    }
+
+    /// Returns how often the run was suspended.
+    pub(super) fn round(&self) -> u32 {
+        self.head.round
+    }
+
+    /// Returns the time at which the run was suspended first.
+    pub fn since(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.head.since)
+    }
+
+    /// Returns the time at which it expires.
+    pub fn expires(&self) -> SystemTime {
+        self.since() + WAITING
+    }
+
+    /// Returns true if it has waited too long.
+    pub fn is_expired(&self) -> bool {
+        SystemTime::now() >= self.expires()
+    }
+
+    /// Returns the calls on which a person has to decide, in order.
+    pub fn open(&self) -> Vec<OpenCall> {
+        if self.head.ended.is_some() {
+            return Vec::new();
+        }
+        let program = sha256(self.run.program().as_bytes());
+        let open = self.run.log().calls.iter().enumerate().filter_map(|(at, call)| {
+            let is_unknown = call.state == CallState::Unknown;
+            let is_asked = call.question.is_some() && call.decision.is_none() && call.state == CallState::Open;
+            if !is_unknown && !is_asked {
+                return None;
+            }
+            let question = call.question.as_deref().cloned().unwrap_or_else(|| crate::lang::Question {
+                id: call.id.clone(),
+                server: Arc::clone(&call.server),
+                tool: Arc::clone(&call.tool),
+                arguments: call.arguments.clone(),
+                reason: "it is not known whether it happened".to_owned(),
+            });
+            Some(OpenCall {
+                number: format!("{}.{}", self.head.round, at + 1),
+                id: call.id.clone(),
+                given: call.arguments.clone(),
+                question: Question::of(&question, &program),
+                is_unknown,
+            })
+        });
+        open.collect()
+    }
+
+    /// Returns the state of the run.
+    pub fn state(&self) -> RunState {
+        match &self.head.ended {
+            Some(_) => RunState::Ended,
+            None if self.open().is_empty() => RunState::Decided,
+            None => RunState::Waiting,
+        }
+    }
+
+    /// Finds an open call by its number.
+    ///
+    /// # Errors
+    /// Returns a message that says what is open instead.
+    fn find(&self, number: &str) -> Result<OpenCall, String> {
+        if let Some(open) = self.open().into_iter().find(|open| open.number == number) {
+            return Ok(open);
+        }
+        if self.head.ended.is_some() {
+            return Err("the run has ended, and nothing more can be decided".to_owned());
+        }
+        let open: Vec<String> = self.open().into_iter().map(|open| open.number).collect();
+        Err(match open.is_empty() {
+            true => format!("call {number} has been decided on already; no call of the run is open"),
+            false => format!("the run has no open call {number}; open are: {}", open.join(", ")),
+        })
+    }
+
+    /// Records the decision on an open call: that it is made, or why it is not.
+    ///
+    /// # Errors
+    /// Returns a message if that call is not open, or if it is unknown whether it happened.
+    pub fn decide(&mut self, number: &str, denied: Option<&str>, by: &str) -> Result<OpenCall, String> {
+        let open = self.find(number)?;
+        if open.is_unknown {
+            return Err(format!(
+                "call {number} may have happened already: its process died while it was sent; say what happened by \
+                 `lispbox approvals settle`"
+            ));
+        }
+        let decision = denied.map_or(Decision::Approved, |reason| Decision::Denied(reason.to_owned()));
+        let said = denied.map_or("approved".to_owned(), |reason| format!("denied: {reason}"));
+        let calls = &mut self.run.log_mut().calls;
+        calls.iter_mut().filter(|call| call.id == open.id).for_each(|call| call.decision = Some(decision.clone()));
+        self.note(&open, by, said);
+        Ok(open)
+    }
+
+    /// Records what a person found out about a call of which it is unknown whether it happened: that it did, with its
+    /// result, the text of a JSON value; or that it did not, so that it is made when the run is resumed.
+    ///
+    /// # Errors
+    /// Returns a message if that call is not unknown, or if the result is not JSON.
+    pub fn settle(&mut self, number: &str, happened: Option<&str>, by: &str) -> Result<OpenCall, String> {
+        let open = self.find(number)?;
+        if !open.is_unknown {
+            return Err(format!("call {number} was not sent yet: approve or deny it"));
+        }
+        if let Some(result) = happened {
+            serde_json::from_str::<serde::de::IgnoredAny>(result).map_err(|problem| {
+                format!("expected the result of the call as JSON, such as `{{\"id\": 1}}`: {problem}")
+            })?;
+        }
+        let reply = happened.map(|result| ToolReply::Json(result.to_owned()));
+        self.run.log_mut().settle(&open.id, reply);
+        let said = if happened.is_some() { "it happened" } else { "it did not happen" };
+        self.note(&open, by, said.to_owned());
+        Ok(open)
+    }
+
+    fn note(&mut self, open: &OpenCall, by: &str, decision: String) {
+        let tool = format!("{}/{}", open.question.server, open.question.tool);
+        let record = DecisionRecord { call: open.id.clone(), tool, at: now(), by: by.to_owned(), decision };
+        self.head.decisions.push(record);
+    }
+}
+
+/// A run with its key, or the reason why it cannot be read.
+pub type ListedRun = (Key, Result<StoredRun, String>);
+
+/// The runs of a store, for the people who decide on their calls.
+///
+/// ```no_run
+/// use lispbox::server::StoredRuns;
+///
+/// let store = lispbox::store::open_existing("sqlite:/var/lib/lispbox/sessions.db").unwrap();
+/// let runs = StoredRuns::new(store);
+/// for (key, run) in runs.list().unwrap() {
+///     println!("{}: {} open calls", key.handle, run.map_or(0, |run| run.open().len()));
+/// }
+/// ```
+pub struct StoredRuns(Arc<dyn Store>);
+
+impl StoredRuns {
+    /// Creates the view of a store.
+    pub fn new(store: Arc<dyn Store>) -> StoredRuns {
+        StoredRuns(store)
+    }
+
+    /// Returns true if a record of a store is a run, not a session.
+    pub fn has(summary: &Summary) -> bool {
+        summary.names.iter().any(|name| name == RUN)
+    }
+
+    /// Returns all runs that have not expired, the most recently changed first. A run that cannot be read is listed with
+    /// the reason.
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub fn list(&self) -> Result<Vec<ListedRun>, Problem> {
+        let mut runs = Vec::new();
+        for summary in self.0.list()?.into_iter().filter(StoredRuns::has) {
+            let run = self.read(&summary.key);
+            if !run.as_ref().is_ok_and(StoredRun::is_expired) {
+                runs.push((summary.key, run));
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// Returns why it cannot be read.
+    pub fn read(&self, key: &Key) -> Result<StoredRun, String> {
+        let stored = self.0.read(key, 0).map_err(|problem| missing(&problem))?;
+        let text = stored.map(|stored| stored.text).unwrap_or_default();
+        StoredRun::decode(&text).map_err(|problem| problem.to_string())
+    }
+
+    /// Changes a run that no process is resuming, and returns what `change` returns. Of two changes at the same time, the
+    /// second sees the first.
+    ///
+    /// # Errors
+    /// Returns why nothing was changed.
+    pub fn change<R>(&self, key: &Key, change: impl FnOnce(&mut StoredRun) -> Result<R, String>) -> Result<R, String> {
+        let lease = self.lease(key)?;
+        let changed = self.change_under(key, &lease, change);
+        // Without it the lease expires.
+        let _ = self.0.release(key, &lease);
+        changed
+    }
+
+    fn change_under<R>(
+        &self,
+        key: &Key,
+        lease: &Lease,
+        change: impl FnOnce(&mut StoredRun) -> Result<R, String>,
+    ) -> Result<R, String> {
+        let stored = self.0.read(key, 0).map_err(|problem| missing(&problem))?;
+        let stored = stored.ok_or_else(|| "the run cannot be read".to_owned())?;
+        let mut run = StoredRun::decode(&stored.text).map_err(|problem| problem.to_string())?;
+        if run.is_expired() {
+            return Err("the run has expired: it waited too long".to_owned());
+        }
+        let outcome = change(&mut run)?;
+        let written = self.0.write(key, lease, stored.version, &run.encode(), &[RUN.to_owned()]);
+        written.map_err(|problem| format!("the decision may not be recorded: {}", missing(&problem)))?;
+        Ok(outcome)
+    }
+
+    /// Removes a run that no process is resuming: its open calls are never made.
+    ///
+    /// # Errors
+    /// Returns why it was not removed.
+    pub fn cancel(&self, key: &Key) -> Result<(), String> {
+        let lease = self.lease(key)?;
+        self.0.remove(key, Some(&lease)).map_err(|problem| missing(&problem))
+    }
+
+    fn lease(&self, key: &Key) -> Result<Lease, String> {
+        let holder = handle()?;
+        let begun = Instant::now();
+        loop {
+            match self.0.lease(key, &holder) {
+                Ok(lease) => return Ok(lease),
+                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
+                Err(Problem::Leased) => {
+                    return Err("the run is being resumed, or another person decides on it at this moment".to_owned());
+                }
+                Err(problem) => return Err(missing(&problem)),
+            }
+        }
+    }
+}
+
+/// Describes a problem of the store with a run.
+pub(super) fn missing(problem: &Problem) -> String {
+    match problem {
+        Problem::Unknown => "there is no such run: it was cancelled, or never existed".to_owned(),
+        Problem::Expired => "the run has expired: it waited too long".to_owned(),
+        Problem::Leased => "the run is being resumed, or another person decides on it at this moment".to_owned(),
+        Problem::Lost | Problem::Changed => "another process has taken the run meanwhile".to_owned(),
+        Problem::Damaged(what) => format!("the run is damaged: {what}"),
+        Problem::Unavailable(reason) | Problem::Unusable(reason) => format!("the store cannot be used: {reason}"),
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
