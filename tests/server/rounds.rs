@@ -129,7 +129,7 @@ fn all_calls_that_can_be_asked_about_are_in_one_round() {
         _ => None,
     });
     let asked = result(&mut client, &second);
-    let shown = asked["inputRequests"]["call-001"]["params"]["message"].as_str().expect("a text");
+    let shown = asked["inputRequests"]["call-004"]["params"]["message"].as_str().expect("a text");
     assert!(shown.contains("line 3") && asked["inputRequests"].as_object().map(|all| all.len()) == Some(1), "{asked}");
     assert!(lines(folder.path(), "shared").is_empty(), "nothing is sent while a call of the form is open");
     let done = result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
@@ -169,7 +169,7 @@ fn a_state_is_good_once_and_for_its_call_alone() {
     assert!(text(&result(&mut client, &answered)).starts_with("\"added a\""));
     let again = result(&mut client, &answered);
     assert_eq!(code(&again), "RunNotResumed", "{again}");
-    assert!(text(&again).contains("it was resumed before"), "{again}");
+    assert!(text(&again).contains("it was continued before"), "{again}");
     assert_eq!(lines(folder.path(), "shared"), ["a"]);
 }
 

@@ -29,7 +29,7 @@ enum Action {
         /// Print one JSON object per line instead.
         #[arg(long)]
         json: bool,
-        /// Also list the programs that have ended.
+        /// Also list the programs that have ended, and those with a run key that have begun.
         #[arg(long)]
         all: bool,
     },
@@ -148,7 +148,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             }
         };
         let (state, open) = (run.state(), run.open());
-        if state == RunState::Ended && !all {
+        if matches!(state, RunState::Ended | RunState::Begun) && !all {
             continue;
         }
         count += 1;
@@ -168,7 +168,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             .map(|call| format!("{} {}/{}", call.number, call.question.server, call.question.tool))
             .collect();
         let tools = for_stdout(&tools.join(", ")).into_owned();
-        outln!("{handle}  {principal:<10}  {:<8}  {:>12}  {tools}", word(state), left(&run));
+        outln!("{handle}  {principal:<10}  {:<8}  {:<18}  {tools}", word(state), left(&run));
     }
     if count == 0 && !as_json {
         errln!("no program waits for approval");
@@ -199,6 +199,7 @@ fn show(key: &Key, run: &StoredRun) {
         ),
         RunState::Waiting => outln!("\nlispbox approvals approve|deny {} --call N", key.handle),
         RunState::Decided => outln!("\nThe program goes on when its client resumes it."),
+        RunState::Begun => outln!("\nThe program is being evaluated, or was when its process died."),
         RunState::Ended => {}
     }
 }
@@ -239,6 +240,7 @@ fn word(state: RunState) -> &'static str {
     match state {
         RunState::Waiting => "waiting",
         RunState::Decided => "decided",
+        RunState::Begun => "begun",
         RunState::Ended => "ended",
     }
 }
@@ -246,10 +248,14 @@ fn word(state: RunState) -> &'static str {
 /// `expires in 6 days`
 fn left(run: &StoredRun) -> String {
     let left = run.expires().duration_since(SystemTime::now()).map_or(0, |left| left.as_secs());
-    match left {
-        0..7_200 => format!("expires in {} min", left / 60),
-        7_200..172_800 => format!("expires in {} hours", left / 3_600),
-        _ => format!("expires in {} days", left / 86_400),
+    let left = match left {
+        0..7_200 => format!("{} min", left.div_ceil(60)),
+        7_200..172_800 => format!("{} hours", (left + 1_800) / 3_600),
+        _ => format!("{} days", (left + 43_200) / 86_400),
+    };
+    match run.state() {
+        RunState::Ended => format!("kept for {left}"),
+        RunState::Waiting | RunState::Decided | RunState::Begun => format!("expires in {left}"),
     }
 }
 

@@ -209,6 +209,10 @@ codes! {
     ReplayDiverged,
     /// A `derive` that an ancestor implies already.
     RedundantDerivation,
+    /// A call with the run key of a call that had other arguments.
+    RunKeyReused,
+    /// A run that should wait for a person could not be stored.
+    RunNotKept,
     /// A run that waits for a person, or no longer, cannot be resumed by this call.
     RunNotResumed,
     /// A downstream server cannot be reached.

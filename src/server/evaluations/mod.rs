@@ -25,7 +25,7 @@ use crate::server::downstream::Downstreams;
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::Approver;
-use crate::server::runs::{AskedRun, FoundRun, Resumption, RunSession, Runs};
+use crate::server::runs::{AskedRun, FoundRun, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
@@ -173,11 +173,15 @@ impl Evaluations {
         &self.runs
     }
 
-    /// Finds a run that a request resumes.
+    /// Finds a run that a request resumes, if there is one of that identity.
     ///
     /// # Errors
-    /// Refuses if there is no such run of the principal, or if it cannot be read.
-    pub(in crate::server) async fn find_run(&self, identity: &str, principal: &str) -> Result<FoundRun, Refused> {
+    /// Refuses if it cannot be read.
+    pub(in crate::server) async fn find_run(
+        &self,
+        identity: &str,
+        principal: &str,
+    ) -> Result<Option<FoundRun>, Refused> {
         let (runs, identity, principal) = (Arc::clone(&self.runs), identity.to_owned(), principal.to_owned());
         let found = self.runtime.spawn_blocking(move || runs.find(&identity, &principal)).await;
         found.unwrap_or_else(|problem| Err(Refused::new("InternalError", problem.to_string())))
@@ -189,6 +193,7 @@ impl Evaluations {
         &self,
         request: EvalRequest,
         resumed: Option<(Resumption, RunSession)>,
+        key: Option<RunKey>,
         caller: Caller,
     ) -> (Reply, Identity, Option<AskedRun>) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
@@ -204,7 +209,7 @@ impl Evaluations {
         let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
             None => tokio::select! {
                 biased;
-                outcome = self.evaluate_in_turn(request, resumed, &caller, &mut identity).instrument(span) => outcome,
+                outcome = self.evaluate_in_turn(request, resumed, key, &caller, &mut identity).instrument(span) => outcome,
                 () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
@@ -270,6 +275,7 @@ impl Evaluations {
         &self,
         request: EvalRequest,
         resumed: Option<(Resumption, RunSession)>,
+        key: Option<RunKey>,
         caller: &Caller,
         identity: &mut Identity,
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
@@ -279,10 +285,14 @@ impl Evaluations {
         let entry = match session {
             Some(RunSession::Here(entry)) => entry,
             Some(RunSession::Stored(handle)) => self.entry(Some(&handle), caller)?,
+            Some(RunSession::Begun(handle)) => match self.sessions.find(&caller.name, &handle) {
+                Ok(Some(entry)) => entry,
+                _ => Entry::perhaps_in_store(&caller.name, &handle, Arc::clone(&self.sandbox).environment()),
+            },
             None => self.entry(request.session.as_deref(), caller)?,
         };
         let is_named = request.session.is_some();
-        let outcome = self.evaluate_in(request, resumed, caller, &entry, identity).await;
+        let outcome = self.evaluate_in(request, resumed, key, caller, &entry, identity).await;
         outcome.map_err(|refused| caller.refused(&entry, is_named, refused))
     }
 
@@ -290,6 +300,7 @@ impl Evaluations {
         &self,
         request: EvalRequest,
         resumption: Option<Resumption>,
+        key: Option<RunKey>,
         caller: &Caller,
         entry: &Arc<Entry>,
         identity: &mut Identity,
@@ -310,6 +321,7 @@ impl Evaluations {
                 from: None,
             },
             resumption,
+            key,
             runs: Arc::clone(&self.runs),
             keep: if caller.can_wait { Keep::Form } else { Keep::Nothing },
             entry: Arc::clone(entry),
@@ -327,7 +339,9 @@ impl Evaluations {
         let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
         let finished = self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await?;
         let Finished { mut reply, state, copies, definer, asked } = finished?;
-        reply.run = asked.as_ref().map(|asked| asked.identity.clone());
+        if let Some(asked) = &asked {
+            reply.run = Some(asked.identity.clone());
+        }
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),

@@ -6,7 +6,7 @@ use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, San
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
-use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, Runs};
+use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, RunKey, Runs, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
@@ -20,6 +20,8 @@ pub(super) struct ProgramRun {
     pub(super) program: Request,
     /// The run that is resumed.
     pub(super) resumption: Option<Resumption>,
+    /// The key of a run that has not begun.
+    pub(super) key: Option<RunKey>,
     pub(super) runs: Arc<Runs>,
     /// The extent to which the log is kept.
     pub(super) keep: Keep,
@@ -83,8 +85,26 @@ impl ProgramRun {
         let lease = persistence
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
             .transpose()?;
+        let version = self.entry.version();
+        let begun = match self.key.take() {
+            Some(key) => Some(self.runs.begin(key, &self.entry, &self.program, version, self.requests.stop())?),
+            None => None,
+        };
+        let resumed = resumed.or(begun.as_ref());
+        if let Some(reply) = resumed.and_then(ResumedRun::reply) {
+            let (reply, state) = (reply.clone(), self.entry.used(&**session, &[]));
+            return Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None });
+        }
         let run = resumed.map(|resumed| resumed.run().clone().into_parts());
-        let (from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
+        let (mut from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
+        if let Some(start) = resumed.and_then(ResumedRun::start) {
+            if start.session_version != version {
+                return Err(not_resumed(
+                    "its process died, and its session was changed since it began, perhaps by the run itself",
+                ));
+            }
+            (from, self.program.data) = (None, start.data.clone());
+        }
         let mut log = RunLog::new(logged.unwrap_or_default(), self.keep, MOST_LOGGED);
         if let Some(journal) = resumed.and_then(ResumedRun::journal) {
             log = log.kept_by(journal);
@@ -94,7 +114,12 @@ impl ProgramRun {
         self.program.from = from;
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
-        let suspended = reply.mark.take().map(|mark| Suspended::of(&program, limits, *mark, log.logged()));
+        let suspended = reply.mark.take().map(|mark| {
+            let mut logged = log.logged();
+            // Concurrent calls are logged as they come; people see them in the order of the program.
+            logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
+            Suspended::of(&program, limits, *mark, logged)
+        });
         let copies = self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence);
         let copies = copies.unwrap_or_else(|problem| {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));

@@ -17,19 +17,19 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::lang::internal::closest;
 use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::allowances::Allowances;
-use crate::server::admission::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
+use crate::server::admission::request::{EnvRequest, Refused, advise_on_limit};
 use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
 use crate::server::evaluations::{Caller, Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
 use crate::server::policy::{Approver, NoApprover};
-use crate::server::runs::{AskedRun, Decide, FoundRun, Resumption, RunSession};
+use crate::server::runs::AskedRun;
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
 use crate::server::system::offload;
@@ -37,6 +37,7 @@ use crate::server::text::cut;
 use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
+use super::begin::{Begun, Intended};
 use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
@@ -58,7 +59,7 @@ pub(in crate::server) struct ServerSettings {
 }
 
 /// The way in which the user of a client is asked.
-enum Door {
+pub(super) enum Door {
     /// By requests to the client during the call.
     Elicitation(Questions),
     /// In the reply to the call.
@@ -69,32 +70,13 @@ enum Door {
     None,
 }
 
-/// A call of `lisp_eval` that can be answered.
-enum Begun {
-    /// A program is evaluated, or a run of one is resumed.
-    Program(Box<Intended>),
-    /// The run that it names still waits.
-    Waits(AskedRun),
-    /// The run that it names has ended with this reply.
-    Ended(Box<Reply>),
-}
-
-/// A program that is about to be evaluated.
-struct Intended {
-    request: EvalRequest,
-    resumed: Option<(Resumption, RunSession)>,
-    caller: Caller,
-    door: Door,
-    most: Limits,
-}
-
 /// The reason why the user of a client cannot be asked, as a clause.
 const NO_ELICITATION: &str = "this client cannot ask for approval (it does not support elicitation)";
 
 /// One connection of a client.
 pub(in crate::server) struct Front {
-    evaluations: Arc<Evaluations>,
-    settings: Arc<ServerSettings>,
+    pub(super) evaluations: Arc<Evaluations>,
+    pub(super) settings: Arc<ServerSettings>,
     /// True if each request carries its principal.
     over_http: bool,
     /// The session of this connection, created by the first call that needs it.
@@ -129,7 +111,7 @@ impl Front {
     }
 
     /// Returns the principal of a request.
-    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
+    pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
         if !self.over_http {
             return Ok(LOCAL.to_owned());
         }
@@ -141,7 +123,7 @@ impl Front {
     }
 
     /// Returns the caller of a request, with its way to ask the user.
-    fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<(Caller, Door), Refused> {
+    pub(super) fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<(Caller, Door), Refused> {
         let stateless = is_stateless(context);
         let own = if stateless {
             None
@@ -199,11 +181,12 @@ impl Front {
         let begun = self.begin(arguments, binding.as_ref(), call, context).await;
         let (rendered, record) = match begun {
             Ok(Begun::Program(intended)) => {
-                let Intended { request, resumed, caller, door, most } = *intended;
+                let Intended { request, resumed, key, caller, door, most } = *intended;
                 let limits = request.limits.clone();
                 let output = limits.output;
                 let activity = Arc::clone(&caller.activity);
-                let evaluating = reporting(context, &activity, self.evaluations.evaluate(request, resumed, caller));
+                let evaluating =
+                    reporting(context, &activity, self.evaluations.evaluate(request, resumed, key, caller));
                 let (mut reply, identity, asked) = match door {
                     Door::Elicitation(questions) => questions.during(evaluating).await,
                     Door::NextRound | Door::Operator | Door::None => evaluating.await,
@@ -241,52 +224,6 @@ impl Front {
             }
         };
         self.recorded(rendered, record).await.into()
-    }
-
-    /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
-    async fn begin(
-        &self,
-        mut arguments: Map<String, Value>,
-        binding: Option<&Binding>,
-        call: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Begun, Refused> {
-        let name = self.principal(context)?;
-        let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
-        let named = EvalRequest::run(&mut arguments)?;
-        let state = self.settings.rounds.resumed(&self.evaluations, binding, &call).await?;
-        let (run, round) = match (&named, state) {
-            (_, Some((run, round))) => (Some(run), Some(round)),
-            (Some(run), None) => (Some(run.clone()), None),
-            (None, None) => (None, None),
-        };
-        let found = match &run {
-            Some(run) => Some(self.evaluations.find_run(run, &name).await?),
-            None => None,
-        };
-        let request = match (&named, &found) {
-            (Some(_), Some(found)) => {
-                let mut limits = found.limits.clone();
-                limits.clamp_to(&most);
-                EvalRequest { program: found.program.clone(), session: None, data: None, limits }
-            }
-            _ => EvalRequest::read(arguments, &usual, &most)?,
-        };
-        let resumed = match found {
-            None => None,
-            Some(FoundRun { ended: Some(reply), .. }) => return Ok(Begun::Ended(reply)),
-            Some(found) if round.is_none() && !found.asked.is_decided() => return Ok(Begun::Waits(found.asked)),
-            Some(found) => {
-                let answers = round.map(|round| {
-                    let responses = call.input_responses;
-                    let decide: Decide = Box::new(move |questions| rounds::decisions(questions, responses.as_ref()));
-                    (round, decide)
-                });
-                Some((Resumption { run: found.asked.identity, answers }, found.session))
-            }
-        };
-        let (caller, door) = self.caller(name, context)?;
-        Ok(Begun::Program(Box::new(Intended { request, resumed, caller, door, most })))
     }
 
     /// Answers a call whose run waits: with a form for each question, if the client shows forms, or else with a reply that

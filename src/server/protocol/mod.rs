@@ -1,10 +1,12 @@
 //! MCP towards the client, independent of the transport.
 //!
-//! [`front`] handles the requests of one connection: [`tools`] defines our two tools, [`replies`] builds their results,
+//! [`front`] handles the requests of one connection: [`begin`] reads a call of `lisp_eval`, which may be about a run that
+//! exists, [`tools`] defines our two tools, [`replies`] builds their results,
 //! with tables by [`toon`], and [`quarantine`] marks results that read like instructions to the model. [`progress`]
 //! reports progress. [`elicitation`] asks the user of the client for approval during a call, and [`rounds`] in the reply to
-//! one, as revision 2026-07-28 requires.
+//! one, as revision 2026-07-28 requires; [`waiting`] tells a client that cannot be asked what its run waits for.
 
+mod begin;
 pub(in crate::server) mod elicitation;
 pub(in crate::server) mod front;
 pub(in crate::server) mod progress;

@@ -17,7 +17,7 @@ use crate::server::admission::request::Refused;
 use crate::server::evaluations::Evaluations;
 use crate::server::identity::sha256_of_json;
 use crate::server::policy::{Answer, Approver, Question};
-use crate::server::runs::AskedRun;
+use crate::server::runs::{AskedCall, AskedRun};
 
 use super::elicitation::FIELD;
 
@@ -73,11 +73,11 @@ impl Rounds {
         binding: &Binding,
     ) -> Result<InputRequiredResult, String> {
         let mut requests = InputRequests::new();
-        for (at, question) in asked.questions.iter().enumerate() {
+        for AskedCall { place, question, .. } in &asked.calls {
             let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build()?;
             let message = question.to_string();
             let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
-            requests.insert(key(at), InputRequest::Elicitation(ElicitRequest::new(form)));
+            requests.insert(key(*place), InputRequest::Elicitation(ElicitRequest::new(form)));
         }
         let options = SealOptions::new().associated_data(&binding.0).ttl(asked.expires);
         let state = format!("{} {}", asked.identity, asked.round);
@@ -136,24 +136,18 @@ fn refused(why: &str) -> Refused {
 }
 
 /// The key of a question in the forms of a round.
-fn key(at: usize) -> String {
-    format!("call-{:03}", at + 1)
+fn key(place: usize) -> String {
+    format!("call-{:03}", place + 1)
 }
 
-/// Returns the decisions of a round on so many questions; `None` where there is no answer.
-pub(in crate::server) fn decisions(
-    questions: &[Question],
-    responses: Option<&InputResponses>,
-) -> Vec<Option<Decision>> {
-    let decide = |(at, question): (usize, &Question)| {
-        let answer = responses?.get(&key(at))?;
-        let answer = serde_json::from_value::<ElicitResult>(answer.clone());
-        let is_yes = answer.is_ok_and(|answer| {
-            answer.action == ElicitationAction::Accept
-                && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true))
-        });
-        let no = || Decision::Denied(format!("a person was asked and said no ({})", question.rule));
-        Some(if is_yes { Decision::Approved } else { no() })
-    };
-    questions.iter().enumerate().map(decide).collect()
+/// Returns the decision of a round on a call; `None` if there is no answer.
+pub(in crate::server) fn decision(asked: &AskedCall, responses: Option<&InputResponses>) -> Option<Decision> {
+    let answer = responses?.get(&key(asked.place))?;
+    let answer = serde_json::from_value::<ElicitResult>(answer.clone());
+    let is_yes = answer.is_ok_and(|answer| {
+        answer.action == ElicitationAction::Accept
+            && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true))
+    });
+    let no = || Decision::Denied(format!("a person was asked and said no ({})", asked.question.rule));
+    Some(if is_yes { Decision::Approved } else { no() })
 }

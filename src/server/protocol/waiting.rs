@@ -1,7 +1,7 @@
 //! The reply about a run that waits, for a client that cannot show its questions.
 
 use crate::lang::{Failure, Reply};
-use crate::server::runs::AskedRun;
+use crate::server::runs::{AskedCall, AskedRun};
 use crate::server::text::cut;
 
 /// Maximum number of calls that are listed, and maximum length of the arguments of each, in characters.
@@ -13,7 +13,7 @@ const DAY: u64 = 24 * 60 * 60;
 /// Explains in a reply what its run waits for, how a person decides, and how it goes on.
 pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
     let run = &asked.identity;
-    let (count, unknown) = (asked.questions.len(), asked.unknown);
+    let (count, unknown) = (asked.calls.len(), asked.unknown);
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
     let message = match (count, unknown) {
         (0, _) => format!("the program waits until a person has found out whether {} happened", calls(unknown)),
@@ -25,7 +25,7 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
         ),
     };
     let mut rendered = format!("Suspended: {message}");
-    for (question, given) in asked.questions.iter().zip(&asked.given).take(LISTED) {
+    for AskedCall { question, given, .. } in asked.calls.iter().take(LISTED) {
         let arguments = cut(given, ARGUMENTS);
         rendered.push_str(&format!("\n- {}/{} {arguments}", question.server, question.tool));
     }
@@ -33,7 +33,10 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
         rendered.push_str(&format!("\n- and {} more", count - LISTED));
     }
     let left = asked.expires.as_secs();
-    let left = if left >= 2 * DAY { format!("{} days", left / DAY) } else { format!("{} hours", left / 3_600) };
+    let left = match left {
+        _ if left >= 2 * DAY => format!("{} days", (left + DAY / 2) / DAY),
+        _ => format!("{} hours", (left + 1_800) / 3_600),
+    };
     let advice = match asked.is_stored {
         true => format!(
             "The operator decides within {left}, by `lispbox approvals show {run}`; tell the user. Then continue with \

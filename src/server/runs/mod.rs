@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{self, Decision, Limits, Reply, Suspended};
+use crate::lang::{self, CallState, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
-use crate::store::{self, Key};
+use crate::store::{self, Key, Problem};
 
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use stored::{OpenCall, RUN, StoredRun, missing};
+use stored::{OpenCall, RUN, Start, StoredRun, missing};
 
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -38,11 +38,47 @@ pub(in crate::server) const MOST_LOGGED: u64 = 16 << 20;
 /// Most bytes of arguments and replies that all waiting runs in memory hold.
 const MOST_LOGGED_IN_ALL: u64 = 512 << 20;
 
-/// Returns the decisions on the open questions of a run, in their order; `None` leaves a question open.
-pub(in crate::server) type Decide = Box<dyn FnOnce(&[Question]) -> Vec<Option<Decision>> + Send>;
+/// Returns the decision on a question of a run; `None` leaves it open.
+pub(in crate::server) type Decide = Box<dyn Fn(&AskedCall) -> Option<Decision> + Send>;
+
+/// A call on which a person has to decide.
+pub(in crate::server) struct AskedCall {
+    /// Its ordinal among the calls of the round that were asked about, whether or not they are decided on: an answer to
+    /// one question is never taken for one to another.
+    pub(in crate::server) place: usize,
+    pub(in crate::server) question: Question,
+    /// The arguments as the program gave them: a program does not see what is added to them.
+    pub(in crate::server) given: String,
+}
+
+/// Returns the open questions of a log.
+fn asked_calls<'l>(log: &'l Logged, program: &'l str) -> impl Iterator<Item = (&'l lang::Entry, AskedCall)> {
+    let asked = log.calls.iter().filter_map(|call| Some((call, call.question.as_deref()?)));
+    let is_open = |call: &lang::Entry| call.decision.is_none() && call.state == CallState::Open;
+    asked.enumerate().filter(move |(_, (call, _))| is_open(call)).map(move |(place, (call, question))| {
+        (call, AskedCall { place, question: Question::of(question, program), given: call.arguments.clone() })
+    })
+}
+
+/// The key of a run: a request with the same key and the same arguments gets the reply of that run.
+pub(in crate::server) struct RunKey {
+    /// The identity of the run.
+    pub(in crate::server) identity: String,
+    /// The SHA-256 of the arguments of the call.
+    pub(in crate::server) arguments: String,
+}
+
+impl RunKey {
+    /// Returns the key of a call that its client named `name`.
+    pub(in crate::server) fn new(principal: &str, name: &str, arguments: String) -> RunKey {
+        RunKey { identity: format!("key-{}", &sha256(format!("{principal}\n{name}").as_bytes())[..32]), arguments }
+    }
+}
 
 /// A request to resume a run.
 pub(in crate::server) struct Resumption {
+    /// The time for which another process that evaluates the run is awaited.
+    pub(in crate::server) patience: Duration,
     /// The identity of the run.
     pub(in crate::server) run: String,
     /// The round of questions that is answered, and the answers.
@@ -53,9 +89,7 @@ pub(in crate::server) struct Resumption {
 pub(in crate::server) struct AskedRun {
     pub(in crate::server) identity: String,
     pub(in crate::server) round: u32,
-    pub(in crate::server) questions: Vec<Question>,
-    /// The arguments of each question as the program gave them: a program does not see what is added to them.
-    pub(in crate::server) given: Vec<String>,
+    pub(in crate::server) calls: Vec<AskedCall>,
     /// The time in which it expires.
     pub(in crate::server) expires: Duration,
     /// True if it is in a store, where a person can decide on it.
@@ -67,7 +101,7 @@ pub(in crate::server) struct AskedRun {
 impl AskedRun {
     /// True if no person has to decide on anything.
     pub(in crate::server) fn is_decided(&self) -> bool {
-        self.questions.is_empty() && self.unknown == 0
+        self.calls.is_empty() && self.unknown == 0
     }
 }
 
@@ -77,6 +111,8 @@ pub(in crate::server) struct FoundRun {
     pub(in crate::server) program: String,
     pub(in crate::server) limits: Limits,
     pub(in crate::server) asked: AskedRun,
+    /// The SHA-256 of the arguments of its call, if it has a key.
+    pub(in crate::server) arguments: Option<String>,
     /// The reply, if it has ended.
     pub(in crate::server) ended: Option<Box<Reply>>,
 }
@@ -86,6 +122,8 @@ pub(in crate::server) enum RunSession {
     Here(Arc<Entry>),
     /// By its handle.
     Stored(String),
+    /// By its handle; it may not be in the store yet, since the run was not suspended.
+    Begun(String),
 }
 
 /// A run that waits in memory.
@@ -108,30 +146,27 @@ impl WaitingRun {
     }
 
     fn asked(&self, identity: &str) -> AskedRun {
-        let open = self.run.log().calls.iter().filter(|call| call.question.is_some() && call.decision.is_none());
+        let program = sha256(self.run.program().as_bytes());
         AskedRun {
             identity: identity.to_owned(),
             round: 0,
-            questions: self.questions(),
-            given: open.map(|call| call.arguments.clone()).collect(),
+            calls: asked_calls(self.run.log(), &program).map(|(_, asked)| asked).collect(),
             expires: WAITING.saturating_sub(self.since.elapsed()),
             is_stored: false,
             unknown: 0,
         }
     }
 
-    fn questions(&self) -> Vec<Question> {
+    /// Returns the run with the decisions on its open questions.
+    fn decided(&self, decide: &Decide) -> Suspended {
         let program = sha256(self.run.program().as_bytes());
-        self.run.questions().map(|question| Question::of(question, &program)).collect()
-    }
-}
-
-/// Records decisions on the open questions of a run.
-fn decide(run: &mut Suspended, decisions: impl IntoIterator<Item = Option<Decision>>) {
-    let calls = &mut run.log_mut().calls;
-    let open = calls.iter_mut().filter(|call| call.question.is_some() && call.decision.is_none());
-    for (call, decision) in open.zip(decisions) {
-        call.decision = decision;
+        let mut run = self.run.clone();
+        for (call, asked) in asked_calls(self.run.log(), &program) {
+            if let Some(decided) = run.log_mut().calls.iter_mut().find(|decided| decided.id == call.id) {
+                decided.decision = decide(&asked);
+            }
+        }
+        run
     }
 }
 
@@ -177,23 +212,27 @@ impl Runs {
             .then(|| "the programs that wait for approval take all the memory that they may take".to_owned())
     }
 
-    /// Finds a run. Blocks if it is in a store.
+    /// Finds a run; `None` if there is none of that identity. Blocks if it is in a store.
     ///
     /// # Errors
-    /// Refuses if there is no such run of the principal, or if it cannot be read.
-    pub(in crate::server) fn find(&self, identity: &str, principal: &str) -> Result<FoundRun, Refused> {
+    /// Refuses if it cannot be read.
+    pub(in crate::server) fn find(&self, identity: &str, principal: &str) -> Result<Option<FoundRun>, Refused> {
         if let Some(waiting) = self.waiting().get(identity).filter(|run| run.is_of(principal)) {
-            return Ok(FoundRun {
+            return Ok(Some(FoundRun {
                 session: RunSession::Here(Arc::clone(&waiting.entry)),
                 program: waiting.run.program().to_owned(),
                 limits: waiting.run.limits().clone(),
                 asked: waiting.asked(identity),
+                arguments: None,
                 ended: None,
-            });
+            }));
         }
-        let Some(persistence) = &self.persistence else { return Err(gone()) };
+        let Some(persistence) = &self.persistence else { return Ok(None) };
         let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
-        let read = persistence.store().read(&key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
+        let read = match persistence.store().read(&key, 0) {
+            Err(Problem::Unknown) => return Ok(None),
+            read => read.map_err(|problem| not_resumed(&missing(&problem)))?,
+        };
         let text = read.map(|read| read.text).unwrap_or_default();
         let stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
         if stored.is_expired() {
@@ -201,13 +240,47 @@ impl Runs {
         }
         let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) =
             stored.open().into_iter().partition(|open| open.is_unknown);
-        Ok(FoundRun {
-            session: RunSession::Stored(stored.session().to_owned()),
+        let session = stored.session().to_owned();
+        Ok(Some(FoundRun {
+            session: if stored.start().is_some() { RunSession::Begun(session) } else { RunSession::Stored(session) },
             program: stored.run().program().to_owned(),
             limits: stored.run().limits().clone(),
             asked: asked_of(identity, &stored, open, unknown.len()),
+            arguments: stored.arguments().map(str::to_owned),
             ended: stored.reply().cloned().map(Box::new),
-        })
+        }))
+    }
+
+    /// Stores a run with a key that is about to be evaluated in that session for the first time, and takes it.
+    ///
+    /// # Errors
+    /// Refuses if a run with that key has begun meanwhile, or if the store cannot be used.
+    pub(in crate::server) fn begin(
+        &self,
+        key: RunKey,
+        entry: &Entry,
+        request: &Request,
+        session_version: u64,
+        stop: CancellationToken,
+    ) -> Result<ResumedRun, Refused> {
+        let needs_store = || Refused::new("InvalidArguments", "a run key needs a server with `--store`");
+        let persistence = self.persistence.as_ref().ok_or_else(needs_store)?;
+        let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), Logged::default());
+        let start = Start { data: request.data.clone(), session_version };
+        let stored = StoredRun::begun(&entry.handle, run, key.arguments, start);
+        let place = entry.key_of(key.identity);
+        let is_new = match persistence.store().create(&place, &stored.encode(), &[RUN.to_owned()]) {
+            Ok(()) => true,
+            Err(Problem::Changed) => false,
+            Err(problem) => return Err(not_resumed(&missing(&problem))),
+        };
+        // Another request with the same key may take it first: its reply is awaited.
+        let (record, found) = HeldRecord::take(persistence, place, stop, request.limits.total)?;
+        let is_ours = is_new && found.start().is_some() && found.run().log().calls.is_empty();
+        if found.arguments() != stored.arguments() || !is_ours && found.reply().is_none() {
+            return Err(not_resumed("another request with this run key has begun meanwhile: call again"));
+        }
+        Ok(ResumedRun::stored(found, record))
     }
 
     /// Takes a run to resume it, with the answers of the request. Blocks if it is in a store; `stop` is cancelled if
@@ -217,7 +290,7 @@ impl Runs {
     /// Refuses if it does not wait, or no longer; nothing was changed then.
     pub(in crate::server) fn take(
         &self,
-        Resumption { run: identity, answers }: Resumption,
+        Resumption { run: identity, answers, patience }: Resumption,
         principal: &str,
         stop: CancellationToken,
     ) -> Result<ResumedRun, Refused> {
@@ -225,20 +298,20 @@ impl Runs {
             let mut waiting = self.waiting();
             if waiting.get(&identity).is_some_and(|run| run.is_of(principal)) {
                 let before = waiting.remove(&identity).ok_or_else(gone)?;
-                let mut run = before.run.clone();
-                if let Some((_, answers)) = answers {
-                    decide(&mut run, answers(&before.questions()));
-                }
+                let run = match &answers {
+                    Some((_, decide)) => before.decided(decide),
+                    None => before.run.clone(),
+                };
                 return Ok(ResumedRun::here(identity, run, before));
             }
         }
         let Some(persistence) = &self.persistence else { return Err(gone()) };
         let key = Key { principal: principal.to_owned(), handle: identity };
-        let (record, mut stored) = HeldRecord::take(persistence, key, stop)?;
-        if stored.is_expired() || stored.reply().is_some() {
+        let (record, mut stored) = HeldRecord::take(persistence, key, stop, patience)?;
+        if stored.is_expired() {
             return Err(gone());
         }
-        if let Some((round, answers)) = answers {
+        if let Some((round, answers)) = answers.filter(|_| stored.reply().is_none()) {
             if round != stored.round() {
                 return Err(not_resumed("it asks other questions by now"));
             }
@@ -248,9 +321,8 @@ impl Runs {
                     "a person has to say first whether calls of it happened (`lispbox approvals show`)",
                 ));
             }
-            let questions: Vec<Question> = open.iter().map(|open| open.question.clone()).collect();
-            for (open, decision) in open.iter().zip(answers(&questions)) {
-                let decided = match decision {
+            for open in open {
+                let decided = match answers(&open.asked()) {
                     Some(Decision::Approved) => stored.decide(&open.number, None, "the user of the client"),
                     Some(Decision::Denied(reason)) => {
                         stored.decide(&open.number, Some(&reason), "the user of the client")
@@ -315,8 +387,7 @@ fn asked_of(identity: &str, stored: &StoredRun, open: Vec<OpenCall>, unknown: us
     AskedRun {
         identity: identity.to_owned(),
         round: stored.round(),
-        given: open.iter().map(|open| open.given.clone()).collect(),
-        questions: open.into_iter().map(|open| open.question).collect(),
+        calls: open.iter().map(OpenCall::asked).collect(),
         expires: stored.expires().duration_since(std::time::SystemTime::now()).unwrap_or_default(),
         is_stored: true,
         unknown,
@@ -325,9 +396,9 @@ fn asked_of(identity: &str, stored: &StoredRun, open: Vec<OpenCall>, unknown: us
 
 /// The refusal to resume a run that does not wait.
 pub(in crate::server) fn gone() -> Refused {
-    not_resumed("the program does not wait any more: it was resumed before, or has waited too long")
+    not_resumed("there is no such run: it was continued before, was cancelled, has waited too long, or never existed")
 }
 
-fn not_resumed(why: &str) -> Refused {
+pub(in crate::server) fn not_resumed(why: &str) -> Refused {
     Refused::new("RunNotResumed", format!("{why}; nothing was evaluated"))
 }

@@ -1,17 +1,17 @@
 //! A run while it is resumed.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{CallState, Entry, Journal, Suspended};
+use crate::lang::{CallState, Entry, Journal, Reply, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem, boot};
 
-use super::stored::{LOOK, PATIENCE, RUN, StoredRun, missing};
+use super::stored::{LOOK, PATIENCE, RUN, Start, StoredRun, missing};
 use super::{WaitingRun, not_resumed};
 
 /// A run that is being resumed. In a store it is leased until this is dropped.
@@ -37,6 +37,16 @@ impl ResumedRun {
             Source::Here { run, .. } => run,
             Source::Stored { run, .. } => run.run(),
         }
+    }
+
+    /// Returns with what the run is evaluated from its beginning, if it was not suspended.
+    pub(in crate::server) fn start(&self) -> Option<&Start> {
+        self.record().and_then(|(run, _)| run.start())
+    }
+
+    /// Returns the reply of a run that has ended meanwhile.
+    pub(in crate::server) fn reply(&self) -> Option<&Reply> {
+        self.record().and_then(|(run, _)| run.reply())
     }
 
     /// Returns where the calls of the run are stored before they are sent.
@@ -82,6 +92,7 @@ impl HeldRecord {
         persistence: &Arc<Persistence>,
         key: Key,
         stop: CancellationToken,
+        patience: Duration,
     ) -> Result<(HeldRecord, StoredRun), Refused> {
         let store = persistence.store();
         let holder = store::handle().map_err(|message| Refused::new("InternalError", message))?;
@@ -90,7 +101,7 @@ impl HeldRecord {
             let asked = boot::elapsed();
             match store.lease(&key, &holder) {
                 Ok(lease) => break persistence.hold(HeldLease::new(key.clone(), lease, asked, stop)),
-                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
+                Err(Problem::Leased) if begun.elapsed() < patience.max(PATIENCE) => std::thread::park_timeout(LOOK),
                 Err(problem) => return Err(not_resumed(&missing(&problem))),
             }
         };

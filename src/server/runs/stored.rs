@@ -4,6 +4,7 @@
 //! of it and one for the run itself; behind them is a line for each state of a call since the run was last resumed. A
 //! process holds the lease of the record while it resumes the run, so that a decision and a resumption never overlap.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,7 +15,7 @@ use crate::server::identity::sha256;
 use crate::server::policy::Question;
 use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, handle};
 
-use super::WAITING;
+use super::{AskedCall, WAITING, asked_calls};
 
 /// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
 pub(crate) const RUN: &str = "lispbox/run";
@@ -52,6 +53,21 @@ struct Head {
     /// The reply, once the run has ended.
     #[serde(default)]
     ended: Option<Box<Reply>>,
+    /// The SHA-256 of the arguments of its call, if the run has a key.
+    #[serde(default)]
+    arguments: Option<String>,
+    /// With what it is evaluated from its beginning; absent once it was suspended.
+    #[serde(default)]
+    start: Option<Start>,
+}
+
+/// What a run begins with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::server) struct Start {
+    /// The text of its data.
+    pub(in crate::server) data: Option<String>,
+    /// The version of its session in the store; 0 if it is not there.
+    pub(in crate::server) session_version: u64,
 }
 
 /// A decision that a person made about a call.
@@ -76,6 +92,8 @@ pub enum RunState {
     Waiting,
     /// All decisions are made: the run can be resumed.
     Decided,
+    /// It is being evaluated for the first time, or was when its process died.
+    Begun,
     /// It has ended.
     Ended,
 }
@@ -94,6 +112,14 @@ pub struct OpenCall {
     pub given: String,
     /// True if the call was about to be sent when its process died: it may have happened, or not.
     pub is_unknown: bool,
+    /// Its ordinal among the calls that are asked about.
+    place: usize,
+}
+
+impl OpenCall {
+    pub(super) fn asked(&self) -> AskedCall {
+        AskedCall { place: self.place, question: self.question.clone(), given: self.given.clone() }
+    }
 }
 
 impl StoredRun {
@@ -106,13 +132,21 @@ impl StoredRun {
             since: now(),
             decisions: Vec::new(),
             ended: None,
+            arguments: None,
+            start: None,
         };
         StoredRun { head, run }
     }
 
+    /// Creates the record of a run with a key, before it is evaluated.
+    pub(super) fn begun(session: &str, run: Suspended, arguments: String, start: Start) -> StoredRun {
+        let run = StoredRun::new(session, run);
+        StoredRun { head: Head { round: 0, arguments: Some(arguments), start: Some(start), ..run.head }, ..run }
+    }
+
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
-        let head = Head { round: self.head.round + 1, ..self.head.clone() };
+        let head = Head { round: self.head.round + 1, start: None, ..self.head.clone() };
         StoredRun { head, run }
     }
 
@@ -120,7 +154,7 @@ impl StoredRun {
     pub(super) fn ended_with(&self, reply: &Reply) -> StoredRun {
         let (limits, mark, _) = self.run.clone().into_parts();
         let run = Suspended::of(self.run.program(), limits, mark, Default::default());
-        let head = Head { ended: Some(Box::new(reply.clone())), ..self.head.clone() };
+        let head = Head { ended: Some(Box::new(reply.clone())), start: None, ..self.head.clone() };
         StoredRun { head, run }
     }
 
@@ -171,6 +205,16 @@ impl StoredRun {
         self.head.ended.as_deref()
     }
 
+    /// Returns the SHA-256 of the arguments of its call, if the run has a key.
+    pub(super) fn arguments(&self) -> Option<&str> {
+        self.head.arguments.as_deref()
+    }
+
+    /// Returns with what the run is evaluated from its beginning, if it was not suspended.
+    pub(super) fn start(&self) -> Option<&Start> {
+        self.head.start.as_ref()
+    }
+
     /// Returns the decisions so far.
     pub fn decisions(&self) -> &[DecisionRecord] {
         &self.head.decisions
@@ -202,25 +246,31 @@ impl StoredRun {
             return Vec::new();
         }
         let program = sha256(self.run.program().as_bytes());
-        let open = self.run.log().calls.iter().enumerate().filter_map(|(at, call)| {
-            let is_unknown = call.state == CallState::Unknown;
-            let is_asked = call.question.is_some() && call.decision.is_none() && call.state == CallState::Open;
-            if !is_unknown && !is_asked {
-                return None;
+        let log = self.run.log();
+        let mut asked: HashMap<&CallId, AskedCall> =
+            asked_calls(log, &program).map(|(call, asked)| (&call.id, asked)).collect();
+        let open = log.calls.iter().enumerate().filter_map(|(at, call)| {
+            let number = format!("{}.{}", self.head.round, at + 1);
+            let id = call.id.clone();
+            if let Some(AskedCall { place, question, given }) = asked.remove(&call.id) {
+                return Some(OpenCall { number, id, question, given, is_unknown: false, place });
             }
-            let question = call.question.as_deref().cloned().unwrap_or_else(|| crate::lang::Question {
-                id: call.id.clone(),
+            let question = crate::lang::Question {
+                id: id.clone(),
                 server: Arc::clone(&call.server),
                 tool: Arc::clone(&call.tool),
-                arguments: call.arguments.clone(),
+                arguments: call.question.as_ref().map_or(&call.arguments, |question| &question.arguments).clone(),
                 reason: "it is not known whether it happened".to_owned(),
-            });
-            Some(OpenCall {
-                number: format!("{}.{}", self.head.round, at + 1),
-                id: call.id.clone(),
-                given: call.arguments.clone(),
-                question: Question::of(&question, &program),
-                is_unknown,
+            };
+            let question = Question::of(&question, &program);
+            let given = call.arguments.clone();
+            (call.state == CallState::Unknown).then_some(OpenCall {
+                number,
+                id,
+                question,
+                given,
+                is_unknown: true,
+                place: 0,
             })
         });
         open.collect()
@@ -230,8 +280,9 @@ impl StoredRun {
     pub fn state(&self) -> RunState {
         match &self.head.ended {
             Some(_) => RunState::Ended,
-            None if self.open().is_empty() => RunState::Decided,
-            None => RunState::Waiting,
+            None if !self.open().is_empty() => RunState::Waiting,
+            None if self.head.start.is_some() => RunState::Begun,
+            None => RunState::Decided,
         }
     }
 

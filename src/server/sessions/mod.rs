@@ -172,6 +172,19 @@ impl Entry {
         Arc::new(entry)
     }
 
+    /// Creates an entry for a session that may be in the store, to be loaded into `session` then.
+    pub(in crate::server) fn perhaps_in_store(caller: &str, handle: &str, session: Box<dyn Environment>) -> Arc<Entry> {
+        Arc::new(Entry::with(caller, handle.to_owned(), session, Stored::Perhaps))
+    }
+
+    /// Returns the version of the session in the store that equals the one in memory; 0 if the store has none.
+    pub(in crate::server) fn version(&self) -> u64 {
+        match *self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stored::Version { version, .. } => version,
+            Stored::Nothing | Stored::Perhaps | Stored::Other => 0,
+        }
+    }
+
     fn with(caller: &str, handle: String, session: Box<dyn Environment>, stored: Stored) -> Entry {
         let facts = Facts::new(stored != Stored::Nothing);
         Entry {

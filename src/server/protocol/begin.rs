@@ -1,0 +1,122 @@
+//! Reading a call of `lisp_eval`: a new program, an earlier one that is continued, or one that has ended already.
+
+use rmcp::RoleServer;
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::RequestContext;
+use serde_json::{Map, Value};
+
+use crate::lang::{Limits, Reply};
+use crate::server::admission::request::{EvalRequest, Refused};
+use crate::server::evaluations::Caller;
+use crate::server::identity::sha256_of_json;
+use crate::server::runs::{AskedRun, Decide, FoundRun, Resumption, RunKey, RunSession, gone};
+
+use super::front::{Door, Front};
+use super::rounds::{self, Binding};
+
+/// A call of `lisp_eval` that can be answered.
+pub(super) enum Begun {
+    /// A program is evaluated, or a run of one is resumed.
+    Program(Box<Intended>),
+    /// The run that it names still waits.
+    Waits(AskedRun),
+    /// The run that it names has ended with this reply.
+    Ended(Box<Reply>),
+}
+
+/// A program that is about to be evaluated.
+pub(super) struct Intended {
+    pub(super) request: EvalRequest,
+    pub(super) resumed: Option<(Resumption, RunSession)>,
+    pub(super) key: Option<RunKey>,
+    pub(super) caller: Caller,
+    pub(super) door: Door,
+    pub(super) most: Limits,
+}
+
+/// The field of a call's metadata with its run key, and the maximum size of a key in bytes.
+const RUN_KEY: &str = "lispbox/run-key";
+const LONGEST_KEY: usize = 200;
+
+impl Front {
+    /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
+    pub(super) async fn begin(
+        &self,
+        mut arguments: Map<String, Value>,
+        binding: Option<&Binding>,
+        call: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Begun, Refused> {
+        let name = self.principal(context)?;
+        let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
+        let named = EvalRequest::run(&mut arguments)?;
+        let state = self.settings.rounds.resumed(&self.evaluations, binding, &call).await?;
+        let key = self.key(&name, &arguments, &named, context)?;
+        let (run, round) = match (&named, state) {
+            (_, Some((run, round))) => (Some(run), Some(round)),
+            (Some(run), None) => (Some(run.clone()), None),
+            (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
+        };
+        let found = match &run {
+            Some(run) => self.evaluations.find_run(run, &name).await?,
+            None => None,
+        };
+        if let (Some(found), Some(key)) = (&found, &key)
+            && found.arguments.as_ref() != Some(&key.arguments)
+        {
+            let message = "a call with this run key had other arguments; nothing was evaluated";
+            return Err(Refused::new("RunKeyReused", message));
+        }
+        // Only a run with a key may not have begun.
+        if found.is_none() && (named.is_some() || round.is_some()) {
+            return Err(gone());
+        }
+        let request = match (&named, &found) {
+            (Some(_), Some(found)) => {
+                let mut limits = found.limits.clone();
+                limits.clamp_to(&most);
+                EvalRequest { program: found.program.clone(), session: None, data: None, limits }
+            }
+            _ => EvalRequest::read(arguments, &usual, &most)?,
+        };
+        let key = key.filter(|_| found.is_none());
+        let resumed = match found {
+            None => None,
+            Some(FoundRun { ended: Some(reply), .. }) => return Ok(Begun::Ended(reply)),
+            Some(found) if round.is_none() && !found.asked.is_decided() => return Ok(Begun::Waits(found.asked)),
+            Some(found) => {
+                let answers = round.map(|round| {
+                    let responses = call.input_responses;
+                    let decide: Decide = Box::new(move |asked| rounds::decision(asked, responses.as_ref()));
+                    (round, decide)
+                });
+                let patience = found.limits.total;
+                Some((Resumption { run: found.asked.identity, answers, patience }, found.session))
+            }
+        };
+        let (caller, door) = self.caller(name, context)?;
+        Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
+    }
+
+    /// Returns the run key of a call, which its client puts into the metadata.
+    fn key(
+        &self,
+        principal: &str,
+        arguments: &Map<String, Value>,
+        named: &Option<String>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<RunKey>, Refused> {
+        let Some(key) = context.meta.0.get(RUN_KEY) else { return Ok(None) };
+        let refused = |why: &str| Err(Refused::new("InvalidArguments", format!("`_meta` has `{RUN_KEY}`, {why}")));
+        match key {
+            _ if named.is_some() => refused("which is for a new program, and `run`"),
+            _ if !self.evaluations.runs().are_stored() => refused("but the server has no `--store`"),
+            Value::String(key) if !key.is_empty() && key.len() <= LONGEST_KEY => {
+                let digest =
+                    sha256_of_json(arguments).map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
+                Ok(Some(RunKey::new(principal, key, digest)))
+            }
+            _ => refused(&format!("which takes a text of 1 to {LONGEST_KEY} bytes")),
+        }
+    }
+}
