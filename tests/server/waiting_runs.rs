@@ -70,15 +70,17 @@ fn continued(client: &mut Client, run: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run}))
 }
 
-/// Kills the server without warning, and waits until no process of its tools is left.
-fn kill(client: &mut Client, folder: &Path) {
+/// Kills the server without warning, and waits until no process of its tools is left, nor one that is about to become
+/// such a process.
+fn kill(client: &mut Client, folder: &Path, store: &str) {
     client.process.kill().expect("it is a child");
     client.process.wait().expect("it is a child");
-    let mark = folder.display().to_string();
+    let marks = [folder.display().to_string(), store.to_owned()];
     let of_tools = || {
         let processes = std::fs::read_dir("/proc").expect("processes").flatten();
         let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-        lines.filter(|line| String::from_utf8_lossy(line).contains(&mark)).count()
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+        lines.filter(|line| marks.iter().any(|mark| line.contains(mark))).count()
     };
     until(|| of_tools() == 0);
 }
@@ -112,7 +114,7 @@ fn a_program_is_continued_by_another_process_and_each_call_is_made_once() {
             let run = run_of(&answer);
             assert_eq!(lines(folder.path(), "added"), ["1", "2", "4", "5"]);
             assert_eq!(continued(&mut client, &run).text.lines().next(), answer.text.lines().next(), "it still waits");
-            kill(&mut client, folder.path());
+            kill(&mut client, folder.path(), store);
 
             let waiting = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
             assert_eq!((&waiting["state"], &waiting["principal"]), (&json!("waiting"), &json!("local")));
@@ -172,7 +174,7 @@ fn a_person_says_whether_a_call_happened_that_was_being_made_when_its_process_di
                 let held = refusal(&approvals(store, &["cancel", &run]));
                 assert!(held.contains("the run is being resumed"), "{held}");
             }
-            kill(&mut client, folder.path());
+            kill(&mut client, folder.path(), store);
 
             let mut client = Client::start_stateless(&configuration, &["--store", store]);
             let mut answer = continued(&mut client, &run);
@@ -273,7 +275,7 @@ fn a_sealed_state_outlives_the_process_that_sealed_it() {
         let mut client = Client::start_stateless(&configuration, &["--store", store]);
         let asked = client.request("tools/call", call.clone())["result"].clone();
         assert_eq!(asked["resultType"], "input_required", "{asked}");
-        kill(&mut client, folder.path());
+        kill(&mut client, folder.path(), store);
         let mut answered = call;
         answered["inputResponses"] = json!({"call-001": {"action": "accept", "content": {"allow": true}}});
         answered["requestState"] = asked["requestState"].clone();
@@ -319,7 +321,7 @@ fn the_data_of_a_program_waits_with_it() {
         let mut client = Client::start_stateless(&configuration(folder.path()), &arguments);
         let program = "(str (notes/share {:line (:a data)}) (:b data))";
         let run = run_of(&client.call("lisp_eval", json!({"program": program, "data": {"a": "x", "b": [1, 2]}})));
-        kill(&mut client, folder.path());
+        kill(&mut client, folder.path(), &store);
         printed(&approvals(&store, &["approve", &run, "--call", "1.1"]));
         let mut client = Client::start_stateless(&configuration(folder.path()), &arguments);
         let done = continued(&mut client, &run);
@@ -364,7 +366,7 @@ fn no_call_is_made_twice_or_lost_wherever_a_process_is_killed() {
                 if let Some(moment) = deaths.next() {
                     client.begin("tools/call", call.clone());
                     std::thread::park_timeout(std::time::Duration::from_millis(moment));
-                    kill(&mut client, folder.path());
+                    kill(&mut client, folder.path(), store);
                     client = Client::start_stateless(&configuration, &["--store", store]);
                 }
                 // A person looks which of the calls happened, and approves what has not.

@@ -308,8 +308,8 @@ impl Host for EvaluationHost {
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let (steps, heard) = mpsc::channel();
         // Approval by a person may take time: the lease is checked again before anything is sent.
-        let is_leased = self.session_requests.as_ref().is_some_and(|session_requests| session_requests.has_lease());
-        let announcer = (audited.is_some() || is_leased).then(|| {
+        let is_held = |requests: &Arc<SessionRequests>| requests.has_lease() || requests.has_log();
+        let announcer = (audited.is_some() || self.session_requests.as_ref().is_some_and(is_held)).then(|| {
             let steps = steps.clone();
             // An announcement that is not received is answered by its drop.
             Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))

@@ -196,6 +196,12 @@ impl Evaluations {
         key: Option<RunKey>,
         caller: Caller,
     ) -> (Reply, Identity, Option<AskedRun>) {
+        // A run that is stored outlives this call: a client that has gone can call again for the reply.
+        let is_stored = key.is_some() || resumed.is_some() && self.runs.are_stored();
+        let caller = match is_stored {
+            true => Caller { withdrawn: CancellationToken::new(), can_wait: true, ..caller },
+            false => caller,
+        };
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&request.program));
         let mut identity = Identity {

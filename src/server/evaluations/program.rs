@@ -106,11 +106,15 @@ impl ProgramRun {
             (from, self.program.data) = (None, start.data.clone());
         }
         let mut log = RunLog::new(logged.unwrap_or_default(), self.keep, MOST_LOGGED);
-        if let Some(journal) = resumed.and_then(ResumedRun::journal) {
+        let journal = resumed.and_then(ResumedRun::journal);
+        let is_stored = journal.is_some();
+        if let Some(journal) = journal {
             log = log.kept_by(journal);
         }
         let log = Arc::new(log);
-        self.requests.log_in(Arc::clone(&log));
+        if is_stored {
+            self.requests.log_in(Arc::clone(&log));
+        }
         self.program.from = from;
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
@@ -169,7 +173,9 @@ impl ProgramRun {
             // The client may have received it from another process, or never.
             reply.session = Some(self.entry.handle.clone());
         }
-        let unrecorded = resumed.filter(|_| asked.is_none()).and_then(|resumed| self.runs.ended(resumed, &reply));
+        // What was cancelled, as by a shutdown, is continued by the next request, unless its session has changed.
+        let goes_on = asked.is_some() || reply.status == Status::Cancelled && self.entry.version() == version;
+        let unrecorded = resumed.filter(|_| !goes_on).and_then(|resumed| self.runs.ended(resumed, &reply));
         if let Some(problem) = unrecorded {
             tracing::warn!(problem, "the end of a run was not stored");
         }

@@ -236,7 +236,9 @@ impl Runs {
         let text = read.map(|read| read.text).unwrap_or_default();
         let stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
         if stored.is_expired() {
-            return Err(gone());
+            // Otherwise it goes with the sessions that are no longer used.
+            let _ = persistence.store().remove(&key, None);
+            return Ok(None);
         }
         let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) =
             stored.open().into_iter().partition(|open| open.is_unknown);
@@ -269,6 +271,8 @@ impl Runs {
         let start = Start { data: request.data.clone(), session_version };
         let stored = StoredRun::begun(&entry.handle, run, key.arguments, start);
         let place = entry.key_of(key.identity);
+        let no_room = |problem| Refused::new("RunNotKept", format!("{problem}; nothing was evaluated"));
+        persistence.room(entry.caller()).map_err(no_room)?;
         let is_new = match persistence.store().create(&place, &stored.encode(), &[RUN.to_owned()]) {
             Ok(()) => true,
             Err(Problem::Changed) => false,
@@ -357,6 +361,7 @@ impl Runs {
         if let Some((before, record)) = resumed.and_then(ResumedRun::record) {
             let stored = before.suspended_again(run);
             record.write(&stored)?;
+            self.put().insert(record.identity().to_owned(), (principal.to_owned(), Instant::now()));
             return Ok(asked_of(record.identity(), &stored, stored.open(), 0));
         }
         let identity = store::handle()?;
@@ -369,6 +374,7 @@ impl Runs {
         };
         let stored = StoredRun::new(&entry.handle, run);
         let key = entry.key_of(identity.clone());
+        persistence.room(principal)?;
         let created = persistence.store().create(&key, &stored.encode(), &[RUN.to_owned()]);
         created.map_err(|problem| missing(&problem))?;
         self.put().insert(identity.clone(), (principal.to_owned(), Instant::now()));

@@ -171,7 +171,12 @@ impl StoredRun {
         }
         let mut run = Suspended::decode(lines.next().unwrap_or_default())?;
         for line in lines {
-            run.log_mut().record(serde_json::from_str(line).map_err(damaged)?);
+            let mut entry: Entry = serde_json::from_str(line).map_err(damaged)?;
+            if entry.state == CallState::Done(ToolReply::Stopped) {
+                // It was sent, and given up before it was answered.
+                entry.state = CallState::Unknown;
+            }
+            run.log_mut().record(entry);
         }
         // What was started by a process that no longer holds the run. Calls that may be repeated are not stored.
         run.log_mut().recover(|_| false);

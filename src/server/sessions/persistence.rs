@@ -222,12 +222,12 @@ impl Persistence {
         self.store.create(key, text, names).map_err(|problem| problem.to_string())
     }
 
-    /// Checks that a principal may have one more session in the store. If the store cannot be asked, writing the
+    /// Checks that a principal may have one more session, or other record, in the store. If the store cannot be asked, writing the
     /// session reports the problem.
     ///
     /// # Errors
     /// Returns a message if there are too many.
-    fn room(&self, principal: &str) -> Result<(), String> {
+    pub(in crate::server) fn room(&self, principal: &str) -> Result<(), String> {
         let own = self.allowances.of(principal).sessions;
         let most = own.map_or(self.most, |own| self.most.min(own as u64));
         if let Some(spare @ 1..) = lock(&self.spare).get_mut(principal) {

@@ -61,6 +61,11 @@ impl SessionRequests {
         let _ = self.log.set(log);
     }
 
+    /// True if the run of the program is stored.
+    pub(in crate::server) fn has_log(&self) -> bool {
+        self.log.get().is_some()
+    }
+
     /// Stores that a call is about to be sent, if the run of the program is stored.
     ///
     /// # Errors
