@@ -29,7 +29,7 @@ enum Action {
         /// Print one JSON object per line instead.
         #[arg(long)]
         json: bool,
-        /// Also list the programs that have ended, and those with a run key that have begun.
+        /// Also list programs that are running, that have ended, or whose process died.
         #[arg(long)]
         all: bool,
     },
@@ -148,7 +148,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             }
         };
         let (state, open) = (run.state(), run.open());
-        if matches!(state, RunState::Ended | RunState::Begun) && !all {
+        if matches!(state, RunState::Ended | RunState::Running | RunState::Begun) && !all {
             continue;
         }
         count += 1;
@@ -199,7 +199,8 @@ fn show(key: &Key, run: &StoredRun) {
         ),
         RunState::Waiting => outln!("\nlispbox approvals approve|deny {} --call N", key.handle),
         RunState::Decided => outln!("\nThe program goes on when its client resumes it."),
-        RunState::Begun => outln!("\nThe program is being evaluated, or was when its process died."),
+        RunState::Running => outln!("\nA server process evaluates the program."),
+        RunState::Begun => outln!("\nIts process died. The program goes on with the next call that has its run key."),
         RunState::Ended => {}
     }
 }
@@ -240,6 +241,7 @@ fn word(state: RunState) -> &'static str {
     match state {
         RunState::Waiting => "waiting",
         RunState::Decided => "decided",
+        RunState::Running => "running",
         RunState::Begun => "begun",
         RunState::Ended => "ended",
     }
@@ -255,7 +257,7 @@ fn left(run: &StoredRun) -> String {
     };
     match run.state() {
         RunState::Ended => format!("kept for {left}"),
-        RunState::Waiting | RunState::Decided | RunState::Begun => format!("expires in {left}"),
+        RunState::Waiting | RunState::Decided | RunState::Running | RunState::Begun => format!("expires in {left}"),
     }
 }
 

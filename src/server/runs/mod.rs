@@ -240,6 +240,11 @@ impl Runs {
             let _ = persistence.store().remove(&key, None);
             return Ok(None);
         }
+        // Another process may be making these calls at this moment. If so, its end is awaited.
+        let stored = match stored.open().iter().any(|open| open.is_unknown) {
+            true => HeldRecord::take(persistence, key, CancellationToken::new(), stored.run().limits().total)?.1,
+            false => stored,
+        };
         let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) =
             stored.open().into_iter().partition(|open| open.is_unknown);
         let session = stored.session().to_owned();

@@ -35,6 +35,8 @@ pub struct StoredRun {
     /// What the server knows of it.
     head: Head,
     run: Suspended,
+    /// True if a process is evaluating it.
+    is_running: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -92,7 +94,9 @@ pub enum RunState {
     Waiting,
     /// All decisions are made: the run can be resumed.
     Decided,
-    /// It is being evaluated for the first time, or was when its process died.
+    /// A process is evaluating it, or was a moment ago.
+    Running,
+    /// Its process died while it was evaluated for the first time: the next call with its key continues it.
     Begun,
     /// It has ended.
     Ended,
@@ -135,7 +139,7 @@ impl StoredRun {
             arguments: None,
             start: None,
         };
-        StoredRun { head, run }
+        StoredRun { head, run, is_running: false }
     }
 
     /// Creates the record of a run with a key, before it is evaluated.
@@ -147,7 +151,7 @@ impl StoredRun {
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
         let head = Head { round: self.head.round + 1, start: None, ..self.head.clone() };
-        StoredRun { head, run }
+        StoredRun { head, run, is_running: false }
     }
 
     /// Returns the record after the run has ended with a reply. The reply is kept for those who ask again.
@@ -155,7 +159,7 @@ impl StoredRun {
         let (limits, mark, _) = self.run.clone().into_parts();
         let run = Suspended::of(self.run.program(), limits, mark, Default::default());
         let head = Head { ended: Some(Box::new(reply.clone())), start: None, ..self.head.clone() };
-        StoredRun { head, run }
+        StoredRun { head, run, is_running: false }
     }
 
     /// Reads the text of a run.
@@ -180,7 +184,7 @@ impl StoredRun {
         }
         // What was started by a process that no longer holds the run. Calls that may be repeated are not stored.
         run.log_mut().recover(|_| false);
-        Ok(StoredRun { head, run })
+        Ok(StoredRun { head, run, is_running: false })
     }
 
     /// Returns its text.
@@ -247,7 +251,7 @@ impl StoredRun {
 
     /// Returns the calls on which a person has to decide, in order.
     pub fn open(&self) -> Vec<OpenCall> {
-        if self.head.ended.is_some() {
+        if self.head.ended.is_some() || self.is_running {
             return Vec::new();
         }
         let program = sha256(self.run.program().as_bytes());
@@ -285,6 +289,7 @@ impl StoredRun {
     pub fn state(&self) -> RunState {
         match &self.head.ended {
             Some(_) => RunState::Ended,
+            None if self.is_running => RunState::Running,
             None if !self.open().is_empty() => RunState::Waiting,
             None if self.head.start.is_some() => RunState::Begun,
             None => RunState::Decided,
@@ -393,7 +398,8 @@ impl StoredRuns {
     pub fn list(&self) -> Result<Vec<ListedRun>, Problem> {
         let mut runs = Vec::new();
         for summary in self.0.list()?.into_iter().filter(StoredRuns::has) {
-            let run = self.read(&summary.key);
+            let is_running = summary.is_leased;
+            let run = self.read(&summary.key).map(|run| StoredRun { is_running, ..run });
             if !run.as_ref().is_ok_and(StoredRun::is_expired) {
                 runs.push((summary.key, run));
             }
