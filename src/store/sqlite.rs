@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, Trans
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Timeout of a statement that waits for another process's write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -214,7 +214,14 @@ fn connect(path: &Path, synchronous: &str) -> Result<Connection, Problem> {
         std::thread::park_timeout(LOOK);
         LOOK * looked.unsigned_abs() < PATIENCE
     }))?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // While another process changes the mode of a new file, SQLite fails without asking the handler.
+    let begun = Instant::now();
+    while let Err(problem) = connection.pragma_update(None, "journal_mode", "WAL") {
+        if problem.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || begun.elapsed() >= PATIENCE {
+            return Err(problem.into());
+        }
+        std::thread::park_timeout(LOOK);
+    }
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)

@@ -257,7 +257,7 @@ fn a_run_is_its_principals_and_a_cancelled_one_is_gone() {
     assert!(!String::from_utf8_lossy(&sessions.expect("it runs").stdout).contains(&run));
     printed(&approvals(&store, &["cancel", &run]));
     let gone = call("ann-ann-ann-ann-ann", json!({"run": run}));
-    assert!(gone.is_error && gone.text.contains("there is no such run"), "{}", gone.text);
+    assert!(gone.is_error && gone.text.contains("the program was cancelled while it waited"), "{}", gone.text);
     let both = call("ann-ann-ann-ann-ann", json!({"run": run, "program": "1"}));
     assert!(both.text.contains("leave `program` out"), "{}", both.text);
     assert!(lines(folder.path(), "shared").is_empty());
@@ -361,6 +361,8 @@ fn no_call_is_made_twice_or_lost_wherever_a_process_is_killed() {
             let key = folder.path().display().to_string();
             let call = keyed(&key, json!({ "program": program }));
             let mut client = Client::start_stateless(&configuration, &["--store", store]);
+            // It has opened its store.
+            client.eval("1");
             let (mut known, mut deaths) = (None, kills.into_iter());
             let done = loop {
                 if let Some(moment) = deaths.next() {

@@ -590,3 +590,16 @@ fn what_a_newer_version_made_is_left_alone() {
         );
     }
 }
+
+/// Processes that are started at the same time find a new file.
+#[test]
+fn a_new_file_is_opened_by_several_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for round in 0..20 {
+        let url = format!("sqlite:{}", folder.path().join(format!("{round}.db")).display());
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..6).map(|_| scope.spawn(|| open(&url).map(drop))).collect();
+            opened.into_iter().for_each(|opened| assert_eq!(opened.join().expect("it returns"), Ok(())));
+        });
+    }
+}

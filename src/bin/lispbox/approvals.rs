@@ -111,13 +111,16 @@ impl Approvals {
             }),
             Action::Cancel { run } => {
                 let (key, _) = find(&runs, &run)?;
-                runs.cancel(&key).map_err(Problem::Failed)?;
+                runs.cancel(&key, &person()).map_err(Problem::Failed)?;
                 outln!("{} is cancelled: its open calls are not made", key.handle);
                 Ok(())
             }
         }
     }
 }
+
+/// The size in bytes from which on arguments may be cut in the text of a question.
+const CUT: usize = 7_000;
 
 /// The way in which a decision was made, for its record.
 fn person() -> String {
@@ -183,6 +186,10 @@ fn show(key: &Key, run: &StoredRun) {
     for call in run.open() {
         outln!("\ncall {}{}", call.number, if call.is_unknown { ": it is not known whether it happened" } else { "" });
         outln!("{}", for_stdout(&call.question.to_string()));
+        let whole = format!("{:#}", call.question.arguments);
+        if whole.len() > CUT {
+            outln!("\nAll arguments:\n{}", for_stdout(&whole));
+        }
     }
     if !run.decisions().is_empty() {
         outln!("\ndecisions:");

@@ -30,6 +30,9 @@ pub struct Entry {
     pub decision: Option<Decision>,
     /// The state of the call.
     pub state: CallState,
+    /// True once a call that may change something was about to be sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sent: bool,
 }
 
 impl Entry {
@@ -84,12 +87,23 @@ impl Logged {
         }
     }
 
-    /// Records the present state of a call, as a [`Journal`] stored it.
-    pub fn record(&mut self, entry: Entry) {
-        match self.calls.iter_mut().find(|known| known.id == entry.id) {
-            Some(known) => *known = entry,
-            None => self.calls.push(entry),
+    /// Prepares the log of a run that was cut off in the middle, in whatever way: like [`Logged::recover`], and a call that
+    /// was given up before it was answered is made again if it was not sent, and is unknown otherwise.
+    pub fn cut_off(&mut self) {
+        for entry in &mut self.calls {
+            match &entry.state {
+                CallState::Started => entry.state = CallState::Unknown,
+                CallState::Done(ToolReply::Stopped) if entry.is_sent => entry.state = CallState::Unknown,
+                CallState::Done(ToolReply::Stopped) => entry.state = CallState::Open,
+                _ => {}
+            }
         }
+    }
+
+    /// Drops what belongs to forms before that one.
+    pub fn drop_before(&mut self, form: u32) {
+        self.calls.retain(|entry| entry.id.form >= form);
+        self.draws.retain(|drawn, _| *drawn >= form);
     }
 
     /// Returns the calls of which nobody knows whether they happened.
@@ -208,6 +222,7 @@ impl RunLog {
             question: None,
             decision: None,
             state: CallState::Open,
+            is_sent: false,
         };
         state.bytes += entry.bytes();
         let at = state.logged.calls.len();
@@ -220,7 +235,7 @@ impl RunLog {
     /// # Errors
     /// Returns the reason why that is not stored, as a clause; the call must not be sent then.
     pub fn starting(&self, id: &CallId) -> Result<(), String> {
-        let entry = self.change(id, |entry| entry.state = CallState::Started);
+        let entry = self.change(id, |entry| (entry.state, entry.is_sent) = (CallState::Started, true));
         match (&self.journal, entry) {
             (Some(journal), Some(entry)) => journal.store(&entry),
             _ => Ok(()),

@@ -98,21 +98,19 @@ impl ProgramRun {
         let run = resumed.map(|resumed| resumed.run().clone().into_parts());
         let (mut from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
         if let Some(start) = resumed.and_then(ResumedRun::start) {
-            if start.session_version != version {
-                return Err(not_resumed(
-                    "its process died, and its session was changed since it began, perhaps by the run itself",
-                ));
-            }
             (from, self.program.data) = (None, start.data.clone());
         }
-        let mut log = RunLog::new(logged.unwrap_or_default(), self.keep, MOST_LOGGED);
         let journal = resumed.and_then(ResumedRun::journal);
-        let is_stored = journal.is_some();
-        if let Some(journal) = journal {
-            log = log.kept_by(journal);
-        }
-        let log = Arc::new(log);
-        if is_stored {
+        let is_journalled = journal.is_some();
+        // What is cut off is evaluated again from where it was resumed.
+        let keep = if is_journalled { Keep::Run } else { self.keep };
+        let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);
+        let log = Arc::new(match journal {
+            Some(journal) => log.kept_by(journal),
+            None => log,
+        });
+        if let Some(resumed) = resumed.filter(|_| is_journalled) {
+            resumed.begin(version, &log).map_err(|problem| not_resumed(&problem))?;
             self.requests.log_in(Arc::clone(&log));
         }
         self.program.from = from;
@@ -120,6 +118,7 @@ impl ProgramRun {
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
         let suspended = reply.mark.take().map(|mark| {
             let mut logged = log.logged();
+            logged.drop_before(mark.form);
             // Concurrent calls are logged as they come; people see them in the order of the program.
             logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
             Suspended::of(&program, limits, *mark, logged)
@@ -146,6 +145,13 @@ impl ProgramRun {
             };
             let is_stored = lease.is_some();
             match (lease, closed) {
+                // As by a shutdown: the next request continues the run in the session as it was.
+                (Some(lease), None) if is_journalled && reply.status == Status::Cancelled => {
+                    *session = self.sandbox.environment();
+                    self.entry.forget();
+                    reply.defined.clear();
+                    drop(lease);
+                }
                 (Some(lease), Some(Err(problem))) => lease.goes_on(&self.entry, &problem, &mut reply),
                 (Some(lease), _) => lease.end(&self.entry, &mut **session, &mut reply),
                 (None, _) => match session.unkept() {
@@ -173,8 +179,7 @@ impl ProgramRun {
             // The client may have received it from another process, or never.
             reply.session = Some(self.entry.handle.clone());
         }
-        // What was cancelled, as by a shutdown, is continued by the next request, unless its session has changed.
-        let goes_on = asked.is_some() || reply.status == Status::Cancelled && self.entry.version() == version;
+        let goes_on = asked.is_some() || reply.status == Status::Cancelled;
         let unrecorded = resumed.filter(|_| !goes_on).and_then(|resumed| self.runs.ended(resumed, &reply));
         if let Some(problem) = unrecorded {
             tracing::warn!(problem, "the end of a run was not stored");

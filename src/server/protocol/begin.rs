@@ -94,7 +94,7 @@ impl Front {
                 Some((Resumption { run: found.asked.identity, answers, patience }, found.session))
             }
         };
-        let (caller, door) = self.caller(name, context)?;
+        let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
     }
 

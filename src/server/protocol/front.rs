@@ -122,8 +122,14 @@ impl Front {
         Ok(principal.0.clone())
     }
 
-    /// Returns the caller of a request, with its way to ask the user.
-    pub(super) fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<(Caller, Door), Refused> {
+    /// Returns the caller of a request, with its way to ask the user. A run that is resumed may wait again, however many
+    /// others do.
+    pub(super) fn caller(
+        &self,
+        name: String,
+        is_resumed: bool,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(Caller, Door), Refused> {
         let stateless = is_stateless(context);
         let own = if stateless {
             None
@@ -140,7 +146,7 @@ impl Front {
                 "this connection was opened with another token; open a new one",
             ));
         }
-        let (approver, door) = self.approver(&name, stateless, context);
+        let (approver, door) = self.approver(&name, stateless, is_resumed, context);
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound | Door::Operator));
@@ -154,6 +160,7 @@ impl Front {
         &self,
         principal: &str,
         stateless: bool,
+        is_resumed: bool,
         context: &RequestContext<RoleServer>,
     ) -> (Arc<dyn Approver>, Door) {
         if !stateless && let Some((client, questions)) = AskingClient::of(&context.peer) {
@@ -165,7 +172,7 @@ impl Front {
             false if runs.are_stored() => Door::Operator,
             false => return (Arc::new(NoApprover(NO_ELICITATION.to_owned())), Door::None),
         };
-        match runs.crowded(principal) {
+        match runs.crowded(principal).filter(|_| !is_resumed) {
             None => (Arc::new(NextRound), door),
             Some(crowded) => (Arc::new(NoApprover(crowded)), Door::None),
         }
@@ -261,7 +268,7 @@ impl Front {
             audit.redaction().apply("", "lisp_env", &query, downstreams.secrets())
         });
         let read = EnvRequest::read(arguments);
-        let begun = read.and_then(|request| Ok((request, self.caller(self.principal(context)?, context)?)));
+        let begun = read.and_then(|request| Ok((request, self.caller(self.principal(context)?, false, context)?)));
         let (described, record) = match begun {
             Ok((request, (caller, _))) => {
                 let (described, identity) = self.evaluations.describe(request, caller).await;

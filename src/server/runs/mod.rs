@@ -71,7 +71,7 @@ pub(in crate::server) struct RunKey {
 impl RunKey {
     /// Returns the key of a call that its client named `name`.
     pub(in crate::server) fn new(principal: &str, name: &str, arguments: String) -> RunKey {
-        RunKey { identity: format!("key-{}", &sha256(format!("{principal}\n{name}").as_bytes())[..32]), arguments }
+        RunKey { identity: sha256(format!("{principal}\n{name}").as_bytes())[..32].to_owned(), arguments }
     }
 }
 
@@ -236,6 +236,9 @@ impl Runs {
         let text = read.map(|read| read.text).unwrap_or_default();
         let stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
         if stored.is_expired() {
+            if stored.reply().is_none() {
+                return Err(gone());
+            }
             // Otherwise it goes with the sessions that are no longer used.
             let _ = persistence.store().remove(&key, None);
             return Ok(None);
@@ -320,17 +323,17 @@ impl Runs {
         if stored.is_expired() {
             return Err(gone());
         }
+        let mut open = stored.open();
+        if open.iter().any(|open| open.is_unknown) {
+            return Err(not_resumed(
+                "a person has to say first whether calls of it happened (`lispbox approvals show`)",
+            ));
+        }
         if let Some((round, answers)) = answers.filter(|_| stored.reply().is_none()) {
             if round != stored.round() {
                 return Err(not_resumed("it asks other questions by now"));
             }
-            let (unknown, open): (Vec<_>, Vec<_>) = stored.open().into_iter().partition(|open| open.is_unknown);
-            if !unknown.is_empty() {
-                return Err(not_resumed(
-                    "a person has to say first whether calls of it happened (`lispbox approvals show`)",
-                ));
-            }
-            for open in open {
+            for open in open.drain(..) {
                 let decided = match answers(&open.asked()) {
                     Some(Decision::Approved) => stored.decide(&open.number, None, "the user of the client"),
                     Some(Decision::Denied(reason)) => {

@@ -1,11 +1,11 @@
 //! A run while it is resumed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{CallState, Entry, Journal, Reply, Suspended};
+use crate::lang::{CallState, Entry, Journal, Reply, RunLog, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
@@ -54,6 +54,20 @@ impl ResumedRun {
         self.record().map(|(_, record)| Arc::clone(record) as _)
     }
 
+    /// Stores that the run is resumed while its session has that version, with the decisions on its calls. What is
+    /// journalled from now on is that log.
+    ///
+    /// # Errors
+    /// Returns why the run cannot be resumed, as a clause.
+    pub(in crate::server) fn begin(&self, version: u64, log: &Arc<RunLog>) -> Result<(), String> {
+        let Some((run, record)) = self.record() else { return Ok(()) };
+        let run = run.resumed_at(version)?;
+        record.write(&run)?;
+        // A run is taken for each evaluation anew.
+        let _ = record.under_way.set((run, Arc::downgrade(log)));
+        Ok(())
+    }
+
     /// Returns the record of a run in a store, as it was before it was resumed, with the decisions.
     pub(super) fn record(&self) -> Option<(&StoredRun, &Arc<HeldRecord>)> {
         match &self.0 {
@@ -75,12 +89,10 @@ impl ResumedRun {
 pub(super) struct HeldRecord {
     persistence: Arc<Persistence>,
     held: Arc<HeldLease>,
-    content: Mutex<Content>,
-}
-
-struct Content {
-    text: String,
-    version: u64,
+    /// The version in the store.
+    version: Mutex<u64>,
+    /// The evaluation that is under way: the run as it was resumed, and its log.
+    under_way: OnceLock<(StoredRun, Weak<RunLog>)>,
 }
 
 impl HeldRecord {
@@ -94,24 +106,27 @@ impl HeldRecord {
         stop: CancellationToken,
         patience: Duration,
     ) -> Result<(HeldRecord, StoredRun), Refused> {
-        let store = persistence.store();
         let holder = store::handle().map_err(|message| Refused::new("InternalError", message))?;
         let begun = Instant::now();
         let held = loop {
             let asked = boot::elapsed();
-            match store.lease(&key, &holder) {
+            match persistence.store().lease(&key, &holder) {
                 Ok(lease) => break persistence.hold(HeldLease::new(key.clone(), lease, asked, stop)),
+                Err(Problem::Leased) if stop.is_cancelled() => {
+                    return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
+                }
                 Err(Problem::Leased) if begun.elapsed() < patience.max(PATIENCE) => std::thread::park_timeout(LOOK),
                 Err(problem) => return Err(not_resumed(&missing(&problem))),
             }
         };
         // From here on the lease is released on every path.
-        let content = Mutex::new(Content { text: String::new(), version: 0 });
-        let mut record = HeldRecord { persistence: Arc::clone(persistence), held, content };
+        let persistence = Arc::clone(persistence);
+        let record = HeldRecord { persistence, held, version: Mutex::new(0), under_way: OnceLock::new() };
+        let store = record.persistence.store();
         let read = store.read(&key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
         let read = read.ok_or_else(|| not_resumed("the run cannot be read"))?;
         let stored = StoredRun::decode(&read.text).map_err(|problem| not_resumed(&problem.to_string()))?;
-        record.content = Mutex::new(Content { text: read.text, version: read.version });
+        *record.version() = read.version;
         Ok((record, stored))
     }
 
@@ -119,32 +134,39 @@ impl HeldRecord {
         &self.held.key.handle
     }
 
+    fn version(&self) -> MutexGuard<'_, u64> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes the record.
     ///
     /// # Errors
     /// Returns why it was not written, as a clause.
     pub(super) fn write(&self, run: &StoredRun) -> Result<(), String> {
-        self.write_text(|text| *text = run.encode())
+        let mut version = self.version();
+        self.write_at(&mut version, run)
     }
 
-    fn write_text(&self, change: impl FnOnce(&mut String)) -> Result<(), String> {
-        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = content.text.clone();
-        change(&mut text);
+    fn write_at(&self, version: &mut u64, run: &StoredRun) -> Result<(), String> {
         if self.held.lost().is_some() {
             return Err("another process may have taken the run".to_owned());
         }
         let HeldLease { key, lease, .. } = &*self.held;
-        let written = self.persistence.store().write(key, lease, content.version, &text, &[RUN.to_owned()]);
-        let version = written.map_err(|problem| missing(&problem))?;
-        *content = Content { text, version };
+        let written = self.persistence.store().write(key, lease, *version, &run.encode(), &[RUN.to_owned()]);
+        *version = written.map_err(|problem| missing(&problem))?;
         Ok(())
     }
 }
 
 impl Journal for HeldRecord {
     fn store(&self, entry: &Entry) -> Result<(), String> {
-        let stored = self.write_text(|text| text.push_str(&StoredRun::line(entry)));
+        // In turn, so that the log that is written last is the latest one.
+        let mut version = self.version();
+        let stored = match self.under_way.get().and_then(|(run, log)| Some((run, log.upgrade()?))) {
+            // With what the run has received before, on which the call may depend.
+            Some((run, log)) => self.write_at(&mut version, &run.under_way(log.logged())),
+            None => Err("the run is not under way".to_owned()),
+        };
         if let (Err(problem), true) = (&stored, entry.state != CallState::Started) {
             tracing::warn!(problem, "the outcome of a call was not stored with its run");
         }

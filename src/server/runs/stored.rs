@@ -1,8 +1,7 @@
 //! Runs in the store of the sessions, and the decisions on their calls.
 //!
 //! A run is a record beside the sessions, found by its own random handle. Its text has one line for what the server knows
-//! of it and one for the run itself; behind them is a line for each state of a call since the run was last resumed. A
-//! process holds the lease of the record while it resumes the run, so that a decision and a resumption never overlap.
+//! of it and one for the run itself, with its log. A process holds the lease of the record while it resumes the run, so that a decision and a resumption never overlap.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, CallState, Decision, Entry, Reply, RunError, Suspended, ToolReply};
+use crate::lang::{CallId, CallState, Decision, Failure, Logged, Reply, RunError, Status, Suspended, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, handle};
@@ -61,6 +60,12 @@ struct Head {
     /// With what it is evaluated from its beginning; absent once it was suspended.
     #[serde(default)]
     start: Option<Start>,
+    /// The version of its session when it was resumed after it was suspended last; absent until then.
+    #[serde(default)]
+    resumed_at: Option<u64>,
+    /// True if the log was stored in the middle of an evaluation.
+    #[serde(default)]
+    is_cut_off: bool,
 }
 
 /// What a run begins with.
@@ -138,6 +143,8 @@ impl StoredRun {
             ended: None,
             arguments: None,
             start: None,
+            resumed_at: None,
+            is_cut_off: false,
         };
         StoredRun { head, run, is_running: false }
     }
@@ -150,7 +157,8 @@ impl StoredRun {
 
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
-        let head = Head { round: self.head.round + 1, start: None, ..self.head.clone() };
+        let round = self.head.round + 1;
+        let head = Head { round, start: None, resumed_at: None, is_cut_off: false, ..self.head.clone() };
         StoredRun { head, run, is_running: false }
     }
 
@@ -158,7 +166,7 @@ impl StoredRun {
     pub(super) fn ended_with(&self, reply: &Reply) -> StoredRun {
         let (limits, mark, _) = self.run.clone().into_parts();
         let run = Suspended::of(self.run.program(), limits, mark, Default::default());
-        let head = Head { ended: Some(Box::new(reply.clone())), start: None, ..self.head.clone() };
+        let head = Head { ended: Some(Box::new(reply.clone())), is_cut_off: false, ..self.head.clone() };
         StoredRun { head, run, is_running: false }
     }
 
@@ -174,16 +182,9 @@ impl StoredRun {
             return Err(RunError::Version(head.version));
         }
         let mut run = Suspended::decode(lines.next().unwrap_or_default())?;
-        for line in lines {
-            let mut entry: Entry = serde_json::from_str(line).map_err(damaged)?;
-            if entry.state == CallState::Done(ToolReply::Stopped) {
-                // It was sent, and given up before it was answered.
-                entry.state = CallState::Unknown;
-            }
-            run.log_mut().record(entry);
+        if head.is_cut_off {
+            run.log_mut().cut_off();
         }
-        // What was started by a process that no longer holds the run. Calls that may be repeated are not stored.
-        run.log_mut().recover(|_| false);
         Ok(StoredRun { head, run, is_running: false })
     }
 
@@ -193,10 +194,23 @@ impl StoredRun {
         format!("{head}\n{}\n", self.run.encode())
     }
 
-    /// Returns the line that records the present state of a call.
-    pub(super) fn line(entry: &Entry) -> String {
-        let line = serde_json::to_string(entry).expect("it is data");
-        format!("{line}\n")
+    /// Returns the record with the log of an evaluation that is under way.
+    pub(super) fn under_way(&self, log: Logged) -> StoredRun {
+        let mut run = StoredRun { head: Head { is_cut_off: true, ..self.head.clone() }, ..self.clone() };
+        *run.run.log_mut() = log;
+        run
+    }
+
+    /// Returns the record of a run that is resumed while its session has that version in the store.
+    ///
+    /// # Errors
+    /// Returns a message if it was resumed before, and the session has changed since.
+    pub(super) fn resumed_at(&self, version: u64) -> Result<StoredRun, String> {
+        let before = self.head.start.as_ref().map(|start| start.session_version).or(self.head.resumed_at);
+        if before.is_some_and(|before| before != version) {
+            return Err("it was cut off, and its session has changed since, perhaps by the run itself".to_owned());
+        }
+        Ok(StoredRun { head: Head { resumed_at: Some(version), ..self.head.clone() }, ..self.clone() })
     }
 
     /// Returns the run.
@@ -448,13 +462,22 @@ impl StoredRuns {
         Ok(outcome)
     }
 
-    /// Removes a run that no process is resuming: its open calls are never made.
+    /// Ends a run that no process is resuming: its open calls are never made. Its record remains, so that a client that
+    /// repeats the call does not begin it again.
     ///
     /// # Errors
-    /// Returns why it was not removed.
-    pub fn cancel(&self, key: &Key) -> Result<(), String> {
-        let lease = self.lease(key)?;
-        self.0.remove(key, Some(&lease)).map_err(|problem| missing(&problem))
+    /// Returns why it was not ended.
+    pub fn cancel(&self, key: &Key, by: &str) -> Result<(), String> {
+        self.change(key, |run| {
+            if run.head.ended.is_some() {
+                return Err("the run has ended".to_owned());
+            }
+            let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
+            let rendered = format!("Cancelled: {message}");
+            let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
+            *run = run.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
+            Ok(())
+        })
     }
 
     fn lease(&self, key: &Key) -> Result<Lease, String> {

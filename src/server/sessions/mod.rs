@@ -177,6 +177,14 @@ impl Entry {
         Arc::new(Entry::with(caller, handle.to_owned(), session, Stored::Perhaps))
     }
 
+    /// Records that the session in memory was emptied: the one in the store, if it is there, is loaded before it is used.
+    pub(in crate::server) fn forget(&self) {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stored != Stored::Nothing {
+            *stored = Stored::Other;
+        }
+    }
+
     /// Returns the version of the session in the store that equals the one in memory; 0 if the store has none.
     pub(in crate::server) fn version(&self) -> u64 {
         match *self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
