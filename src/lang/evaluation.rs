@@ -211,9 +211,11 @@ impl Begun {
         }
     }
 
-    /// Returns the place at which the suspended run is resumed, and undoes what the form has printed.
+    /// Returns the place at which the suspended run is resumed, and undoes what the form has printed and the names that
+    /// it has generated: nothing holds one of them.
     fn mark(&self, machine: &mut Machine, defined: &[String]) -> Mark {
         let core = &mut *machine.core;
+        core.globals.generated = self.generated;
         core.prints.truncate(self.prints);
         core.prints_cut = self.prints_cut;
         Mark {

@@ -415,6 +415,20 @@ proptest! {
     }
 }
 
+/// A form that is suspended again and again generates the names that it would have generated at once.
+#[test]
+fn generated_names_do_not_depend_on_the_rounds() {
+    let sequential = "(str (mapv (fn [n] (let [asked (t/ask {:n n})] (str asked (gensym)))) (range 12)))";
+    let concurrent = "(str (pmap (fn [n] (mapv (fn [n] (let [asked (t/ask {:n n})] (str asked (gensym)))) (range 3)))
+                                 (range 3)))";
+    for program in [sequential, concurrent] {
+        let at_once = course(program, 99, true, 2);
+        for pending in [2, 3, 4, u64::MAX] {
+            assert_eq!(at_once, course(program, 99, false, pending));
+        }
+    }
+}
+
 #[test]
 fn a_run_whose_process_dies_in_a_call_goes_on_from_its_checkpoint() {
     let sent = Sent::default();
