@@ -61,6 +61,7 @@ pub(in crate::server) fn sha256_of_json(value: &impl Serialize) -> serde_json::R
     Ok(hexadecimal(&hashing.0.finalize()))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Returns bytes in hexadecimal.
+pub(in crate::server) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,7 +8,7 @@ use lispbox::server::{ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
 use lispbox::store::{Key, open_existing};
 use serde_json::json;
 
-use crate::context::{Problem, store_problem};
+use crate::context::{Problem, seconds, store_problem, store_url};
 use crate::output::{errln, outln};
 use crate::terminal::for_stdout;
 
@@ -85,11 +85,7 @@ impl Approvals {
     }
 
     fn act(self) -> Result<(), Problem> {
-        let Some(url) = self.store else {
-            return Err(Problem::Usage(
-                "expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned(),
-            ));
-        };
+        let url = store_url(self.store)?;
         let store = open_existing(&url).map_err(|message| store_problem(&url, message))?;
         let runs = StoredRuns::new(store);
         match self.action {
@@ -266,8 +262,4 @@ fn left(run: &StoredRun) -> String {
         RunState::Ended => format!("kept for {left}"),
         RunState::Waiting | RunState::Decided | RunState::Running | RunState::Begun => format!("expires in {left}"),
     }
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -259,6 +259,21 @@ pub fn named_problem(problem: &io::Error, message: String) -> Problem {
     }
 }
 
+/// Returns the URL of the store that a command was given.
+///
+/// # Errors
+/// Returns what was expected if it was given none.
+pub fn store_url(given: Option<String>) -> Result<String, Problem> {
+    given.ok_or_else(|| {
+        Problem::Usage("expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned())
+    })
+}
+
+/// Returns a time in seconds since 1970, as JSON output has it.
+pub fn seconds(time: std::time::SystemTime) -> u64 {
+    time.duration_since(std::time::SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// Classifies an error of a store: wrong usage if the store is a file, a failure if it is a server.
 pub fn store_problem(url: &str, message: String) -> Problem {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);

@@ -11,7 +11,7 @@ use lispbox::server::Secrets;
 use lispbox::store::{Key, Store, Summary, handle, open, open_existing};
 use serde_json::json;
 
-use crate::context::{Problem, read_file, store_problem};
+use crate::context::{Problem, read_file, seconds, store_problem, store_url};
 use crate::output::{errln, out, outln};
 use crate::process;
 use crate::terminal::{Prints, Terminal, for_stdout};
@@ -73,11 +73,7 @@ impl Sessions {
     }
 
     fn act(self) -> Result<(), Problem> {
-        let Some(url) = self.store else {
-            return Err(Problem::Usage(
-                "expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned(),
-            ));
-        };
+        let url = store_url(self.store)?;
         // Read first, so that no store is created for an unreadable file.
         let imported = match &self.action {
             Action::Import { file, .. } => Some(read_file(file)?),
@@ -202,10 +198,6 @@ fn text(store: &dyn Store, key: &Key) -> Result<String, Problem> {
 /// A host for reading a session, with which no program runs.
 fn host() -> Arc<Terminal> {
     Arc::new(Terminal::new(Prints::Keep, lispbox::server::CancellationToken::new(), None, Secrets::of_environment()))
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// `3 hours ago`

@@ -90,13 +90,9 @@ impl Logged {
     /// Prepares the log of a run that was cut off in the middle, in whatever way: like [`Logged::recover`], and a call that
     /// was given up before it was answered is made again if it was not sent, and is unknown otherwise.
     pub fn cut_off(&mut self) {
-        for entry in &mut self.calls {
-            match &entry.state {
-                CallState::Started => entry.state = CallState::Unknown,
-                CallState::Done(ToolReply::Stopped) if entry.is_sent => entry.state = CallState::Unknown,
-                CallState::Done(ToolReply::Stopped) => entry.state = CallState::Open,
-                _ => {}
-            }
+        self.recover(|_| false);
+        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Done(ToolReply::Stopped)) {
+            entry.state = if entry.is_sent { CallState::Unknown } else { CallState::Open };
         }
     }
 

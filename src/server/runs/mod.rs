@@ -323,7 +323,7 @@ impl Runs {
         if stored.is_expired() {
             return Err(gone());
         }
-        let mut open = stored.open();
+        let open = stored.open();
         if open.iter().any(|open| open.is_unknown) {
             return Err(not_resumed(
                 "a person has to say first whether calls of it happened (`lispbox approvals show`)",
@@ -333,7 +333,7 @@ impl Runs {
             if round != stored.round() {
                 return Err(not_resumed("it asks other questions by now"));
             }
-            for open in open.drain(..) {
+            for open in open {
                 let decided = match answers(&open.asked()) {
                     Some(Decision::Approved) => stored.decide(&open.number, None, "the user of the client"),
                     Some(Decision::Denied(reason)) => {

@@ -1,7 +1,8 @@
 //! Runs in the store of the sessions, and the decisions on their calls.
 //!
 //! A run is a record beside the sessions, found by its own random handle. Its text has one line for what the server knows
-//! of it and one for the run itself, with its log. A process holds the lease of the record while it resumes the run, so that a decision and a resumption never overlap.
+//! of it and one for the run itself, with its log. A process holds the lease of the record while it resumes the run, so that
+//! a decision and a resumption never overlap.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -487,9 +488,6 @@ impl StoredRuns {
             match self.0.lease(key, &holder) {
                 Ok(lease) => return Ok(lease),
                 Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
-                Err(Problem::Leased) => {
-                    return Err("the run is being resumed, or another person decides on it at this moment".to_owned());
-                }
                 Err(problem) => return Err(missing(&problem)),
             }
         }

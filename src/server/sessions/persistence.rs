@@ -9,6 +9,7 @@ use crate::lang::{Environment, Host};
 use crate::lang::{Failure, Reply, Status};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
+use crate::server::identity::hexadecimal;
 use crate::server::system::random;
 use crate::store::{Key, LEASE, OWN, Problem, Store, boot};
 
@@ -173,8 +174,7 @@ impl Persistence {
         for number in 1..=MOST_KEYS {
             let key = Key { principal: String::new(), handle: format!("sealing-key-{number}") };
             let new = random::key()?;
-            let text: String = new.iter().map(|byte| format!("{byte:02x}")).collect();
-            match self.store.create(&key, &text, &[format!("{OWN}sealing-key")]) {
+            match self.store.create(&key, &hexadecimal(&new), &[format!("{OWN}sealing-key")]) {
                 Ok(()) => return Ok(new),
                 Err(Problem::Changed | Problem::Expired) => {}
                 Err(problem) => return Err(problem.to_string()),
@@ -222,8 +222,8 @@ impl Persistence {
         self.store.create(key, text, names).map_err(|problem| problem.to_string())
     }
 
-    /// Checks that a principal may have one more session, or other record, in the store. If the store cannot be asked, writing the
-    /// session reports the problem.
+    /// Checks that a principal may have one more session, or other record, in the store. If the store cannot be asked,
+    /// writing it reports the problem.
     ///
     /// # Errors
     /// Returns a message if there are too many.
