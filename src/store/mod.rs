@@ -24,12 +24,14 @@ mod redis;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod remote;
 mod sqlite;
+mod waiting;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use redis::Redis;
 pub use sqlite::Sqlite;
+pub(crate) use waiting::{TakenLease, wait_for_lease};
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,7 @@
 //! A run while it is resumed.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,9 +9,9 @@ use crate::lang::{CallState, Entry, Journal, Reply, RunLog, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
-use crate::store::{self, Key, Problem, boot};
+use crate::store::{Key, Problem, wait_for_lease};
 
-use super::stored::{LOOK, PATIENCE, RUN, Start, StoredRun, missing};
+use super::stored::{PATIENCE, RUN, Start, StoredRun, missing};
 use super::{WaitingRun, not_resumed};
 
 /// A run that is being resumed. In a store it is leased until this is dropped.
@@ -106,18 +106,13 @@ impl HeldRecord {
         stop: CancellationToken,
         patience: Duration,
     ) -> Result<(HeldRecord, StoredRun), Refused> {
-        let holder = store::handle().map_err(|message| Refused::new("InternalError", message))?;
-        let begun = Instant::now();
-        let held = loop {
-            let asked = boot::elapsed();
-            match persistence.store().lease(&key, &holder) {
-                Ok(lease) => break persistence.hold(HeldLease::new(key.clone(), lease, asked, stop)),
-                Err(Problem::Leased) if stop.is_cancelled() => {
-                    return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
-                }
-                Err(Problem::Leased) if begun.elapsed() < patience.max(PATIENCE) => std::thread::park_timeout(LOOK),
-                Err(problem) => return Err(not_resumed(&missing(&problem))),
+        let taken = wait_for_lease(&**persistence.store(), &key, patience.max(PATIENCE), || stop.is_cancelled());
+        let held = match taken {
+            Ok(taken) => persistence.hold(HeldLease::new(key.clone(), taken, stop)),
+            Err(Problem::Leased) if stop.is_cancelled() => {
+                return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
             }
+            Err(problem) => return Err(not_resumed(&missing(&problem))),
         };
         // From here on the lease is released on every path.
         let persistence = Arc::clone(persistence);

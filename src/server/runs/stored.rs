@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::lang::{CallId, CallState, Decision, Failure, Logged, Reply, RunError, Status, Suspended, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
-use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, handle};
+use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, wait_for_lease};
 
 use super::{AskedCall, WAITING, asked_calls};
 
@@ -25,9 +25,6 @@ const VERSION: u32 = 1;
 
 /// The time for which a process waits for another one that holds a run: it outlasts the lease of a dead one.
 pub(super) const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
-
-/// Polling interval while waiting.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// A run in a store.
 #[derive(Clone, Debug)]
@@ -438,7 +435,8 @@ impl StoredRuns {
     /// # Errors
     /// Returns why nothing was changed.
     pub fn change<R>(&self, key: &Key, change: impl FnOnce(&mut StoredRun) -> Result<R, String>) -> Result<R, String> {
-        let lease = self.lease(key)?;
+        let taken = wait_for_lease(&*self.0, key, PATIENCE, || false);
+        let lease = taken.map_err(|problem| missing(&problem))?.lease;
         let changed = self.change_under(key, &lease, change);
         // Without it the lease expires.
         let _ = self.0.release(key, &lease);
@@ -479,18 +477,6 @@ impl StoredRuns {
             *run = run.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
             Ok(())
         })
-    }
-
-    fn lease(&self, key: &Key) -> Result<Lease, String> {
-        let holder = handle()?;
-        let begun = Instant::now();
-        loop {
-            match self.0.lease(key, &holder) {
-                Ok(lease) => return Ok(lease),
-                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
-                Err(problem) => return Err(missing(&problem)),
-            }
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Key, LEASE, Lease, Problem, Store, boot};
+use crate::store::{Key, LEASE, Lease, Problem, Store, TakenLease, boot};
 
 /// Safety margin by which a lease counts as expired early: the clocks of two machines drift apart, and sending a call
 /// takes time.
@@ -48,8 +48,9 @@ pub(in crate::server) struct HeldLease {
 }
 
 impl HeldLease {
-    /// Creates a lease that was requested at the time `asked` since the machine was started.
-    pub(in crate::server) fn new(key: Key, lease: Lease, asked: Duration, stop: CancellationToken) -> HeldLease {
+    /// Creates the holder of a lease. Its loss cancels `stop`.
+    pub(in crate::server) fn new(key: Key, taken: TakenLease, stop: CancellationToken) -> HeldLease {
+        let TakenLease { lease, asked } = taken;
         let held = HeldLease {
             key,
             lease,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::lang::{Environment, Host};
 use crate::lang::{Failure, Reply, Status};
@@ -11,7 +11,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::identity::hexadecimal;
 use crate::server::system::random;
-use crate::store::{Key, LEASE, OWN, Problem, Store, boot};
+use crate::store::{Key, LEASE, OWN, Problem, Store, wait_for_lease};
 
 use super::leases::{HeldLease, Leases};
 use super::requests::SessionRequests;
@@ -20,9 +20,6 @@ use super::{Entry, SessionBounds, Stored};
 /// Timeout of an evaluation that waits for a session in use by another process. It exceeds the duration of a lease, so
 /// that it outlasts the lease of a dead holder.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// Polling interval while waiting for a session.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Maximum number of sealing keys, one after the other.
 const MOST_KEYS: u32 = 1_000;
@@ -100,24 +97,16 @@ impl Persistence {
             // No other process knows it yet.
             return Ok(SessionLease { persistence: self, key, held: None });
         }
-        let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
-        let begun = Instant::now();
-        let held = loop {
-            let asked = boot::elapsed();
-            match self.store.lease(&key, &holder) {
-                Ok(lease) => {
-                    break self.hold(HeldLease::new(key.clone(), lease, asked, session_requests.stop()));
-                }
-                Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
-                    *lock(&entry.stored) = Stored::Nothing;
-                    return Ok(SessionLease { persistence: self, key, held: None });
-                }
-                Err(Problem::Leased) if host.cancelled() => {
-                    return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
-                }
-                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
-                Err(problem) => return Err(refused(&problem)),
+        let held = match wait_for_lease(&*self.store, &key, PATIENCE, || host.cancelled()) {
+            Ok(taken) => self.hold(HeldLease::new(key.clone(), taken, session_requests.stop())),
+            Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
+                *lock(&entry.stored) = Stored::Nothing;
+                return Ok(SessionLease { persistence: self, key, held: None });
             }
+            Err(Problem::Leased) if host.cancelled() => {
+                return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
+            }
+            Err(problem) => return Err(refused(&problem)),
         };
         if *lock(&entry.stored) == Stored::Perhaps {
             *lock(&entry.stored) = Stored::Other;
