@@ -64,6 +64,7 @@ pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, s
 pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
 pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
+pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
 pub use runs::stored::{DecisionRecord, ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
 pub use secrets::Secrets;
 pub use serve::ServeOptions;

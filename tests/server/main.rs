@@ -25,6 +25,7 @@ mod bounds;
 mod downstream;
 mod events;
 mod faults;
+mod grants;
 mod http;
 mod intake;
 mod leases;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Tools that append a line to a file: `notes/add`, which is allowed, and `notes/share`, about which a person is asked.
 /// `notes/hold` appends a line and then waits for the file `go`.
-fn configuration(folder: &Path) -> Value {
+pub fn configuration(folder: &Path) -> Value {
     let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
     let script = |script: &str, name: &str| {
         let file = folder.join(name);
@@ -30,7 +30,7 @@ fn configuration(folder: &Path) -> Value {
     })
 }
 
-fn lines(folder: &Path, name: &str) -> Vec<String> {
+pub fn lines(folder: &Path, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
@@ -38,41 +38,41 @@ fn lines(folder: &Path, name: &str) -> Vec<String> {
 }
 
 /// Runs `lispbox approvals` on a store.
-fn approvals(store: &str, arguments: &[&str]) -> Output {
+pub fn approvals(store: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["approvals", "--store", store]).args(arguments).env("USER", "ann");
     command.output().expect("the binary runs")
 }
 
 /// What a command that succeeds prints.
-fn printed(output: &Output) -> String {
+pub fn printed(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-fn refusal(output: &Output) -> String {
+pub fn refusal(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
 /// The runs of a store, as `lispbox approvals list --json` prints them.
-fn listed(store: &str) -> Vec<Value> {
+pub fn listed(store: &str) -> Vec<Value> {
     let text = printed(&approvals(store, &["list", "--json", "--all"]));
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-fn run_of(answer: &Answer) -> String {
+pub fn run_of(answer: &Answer) -> String {
     let (_, rest) = answer.text.split_once("{\"run\": \"").unwrap_or_else(|| panic!("no run: {}", answer.text));
     rest.split('"').next().expect("a run").to_owned()
 }
 
-fn continued(client: &mut Client, run: &str) -> Answer {
+pub fn continued(client: &mut Client, run: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run}))
 }
 
 /// Kills the server without warning, and waits until no process of its tools is left, nor one that is about to become
 /// such a process.
-fn kill(client: &mut Client, folder: &Path, store: &str) {
+pub fn kill(client: &mut Client, folder: &Path, store: &str) {
     client.process.kill().expect("it is a child");
     client.process.wait().expect("it is a child");
     let marks = [folder.display().to_string(), store.to_owned()];

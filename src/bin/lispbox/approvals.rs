@@ -1,14 +1,14 @@
 //! `lispbox approvals`: decides on the calls of programs that wait in a store.
 
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
-use lispbox::server::{ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
+use lispbox::server::{Grant, GrantTerms, ListedRun, OpenCall, RunState, StoredGrants, StoredRun, StoredRuns};
 use lispbox::store::{Key, open_existing};
 use serde_json::json;
 
 use crate::context::{Problem, seconds, store_problem, store_url};
+use crate::grants::{self, GrantOptions};
 use crate::output::{errln, outln};
 use crate::terminal::for_stdout;
 
@@ -45,6 +45,8 @@ enum Action {
         /// The number of the call, as `show` prints it; give this option for each call.
         #[arg(long = "call", value_name = "N", required = true)]
         calls: Vec<String>,
+        #[command(flatten)]
+        grant: GrantOptions,
     },
     /// Refuses calls: the program receives the error `ToolDenied`, which it can catch.
     Deny {
@@ -76,6 +78,21 @@ enum Action {
         /// The run, or an unambiguous prefix of it.
         run: String,
     },
+    /// Lists the grants: decisions that cover later calls, which `approve --for`, `--count` or `--session` gives.
+    Grants {
+        /// Print one JSON object per line instead.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ends grants at once, for all processes.
+    Revoke {
+        /// The grants, or unambiguous prefixes of them.
+        #[arg(required_unless_present = "all")]
+        grants: Vec<String>,
+        /// All grants.
+        #[arg(long, conflicts_with = "grants")]
+        all: bool,
+    },
 }
 
 impl Approvals {
@@ -87,7 +104,7 @@ impl Approvals {
     fn act(self) -> Result<(), Problem> {
         let url = store_url(self.store)?;
         let store = open_existing(&url).map_err(|message| store_problem(&url, message))?;
-        let runs = StoredRuns::new(store);
+        let (runs, grants) = (StoredRuns::new(store.clone()), StoredGrants::new(store));
         match self.action {
             Action::List { json, all } => list(&runs, json, all),
             Action::Show { run } => {
@@ -95,24 +112,58 @@ impl Approvals {
                 show(&key, &run.map_err(Problem::Failed)?);
                 Ok(())
             }
-            Action::Approve { run, calls } => decide(&runs, &run, |run| {
-                calls.iter().map(|call| Ok((run.decide(call, None, &person())?, "approved"))).collect()
-            }),
+            Action::Approve { run, calls, grant } => approve(&runs, &grants, &run, &calls, grant.terms()?),
             Action::Deny { run, calls, reason } => decide(&runs, &run, |run| {
                 calls.iter().map(|call| Ok((run.decide(call, Some(&reason), &person())?, "denied"))).collect()
-            }),
+            })
+            .map(|_| ()),
             Action::Settle { run, call, happened, .. } => decide(&runs, &run, |run| {
                 let said = if happened.is_some() { "happened" } else { "did not happen" };
                 Ok(vec![(run.settle(&call, happened.as_deref(), &person())?, said)])
-            }),
+            })
+            .map(|_| ()),
             Action::Cancel { run } => {
                 let (key, _) = find(&runs, &run)?;
                 runs.cancel(&key, &person()).map_err(Problem::Failed)?;
                 outln!("{} is cancelled: its open calls are not made", key.handle);
                 Ok(())
             }
+            Action::Grants { json } => grants::list(&grants, json),
+            Action::Revoke { grants: chosen, all } => grants::revoke(&grants, &chosen, all),
         }
     }
+}
+
+/// Approves calls, and gives the grants that come with that.
+fn approve(
+    runs: &StoredRuns,
+    grants: &StoredGrants,
+    run: &str,
+    calls: &[String],
+    terms: Option<GrantTerms>,
+) -> Result<(), Problem> {
+    let mut given: Vec<Grant> = Vec::new();
+    let Key { principal, .. } = decide(runs, run, |run| {
+        let mut changed = Vec::new();
+        for call in calls {
+            let open = run.decide(call, None, &person())?;
+            if let Some(terms) = terms {
+                let grant = Grant::new(run, &open, terms, &person())?;
+                let covered = |grant: &Grant| (grant.server.clone(), grant.tool.clone(), grant.call.clone());
+                if !given.iter().any(|other| covered(other) == covered(&grant)) {
+                    given.push(grant);
+                }
+            }
+            changed.push((open, "approved"));
+        }
+        Ok(changed)
+    })?;
+    for grant in given {
+        let key = grants.give(&principal, &grant);
+        let key = key.map_err(|problem| Problem::Failed(format!("the grant may not have been stored: {problem}")))?;
+        outln!("grant {}: {}", key.handle, for_stdout(&grants::words(&grant)));
+    }
+    Ok(())
 }
 
 /// The size in bytes from which on arguments may be cut in the text of a question.
@@ -212,7 +263,7 @@ fn decide(
     runs: &StoredRuns,
     run: &str,
     change: impl FnOnce(&mut StoredRun) -> Result<Vec<(OpenCall, &'static str)>, String>,
-) -> Result<(), Problem> {
+) -> Result<Key, Problem> {
     let (key, _) = find(runs, run)?;
     let (changed, left) = runs
         .change(&key, |run| {
@@ -229,7 +280,7 @@ fn decide(
         1 => outln!("1 call is open"),
         left => outln!("{left} calls are open"),
     }
-    Ok(())
+    Ok(key)
 }
 
 fn described(call: &OpenCall) -> serde_json::Value {
@@ -252,12 +303,7 @@ fn word(state: RunState) -> &'static str {
 
 /// `expires in 6 days`
 fn left(run: &StoredRun) -> String {
-    let left = run.expires().duration_since(SystemTime::now()).map_or(0, |left| left.as_secs());
-    let left = match left {
-        0..7_200 => format!("{} min", left.div_ceil(60)),
-        7_200..172_800 => format!("{} hours", (left + 1_800) / 3_600),
-        _ => format!("{} days", (left + 43_200) / 86_400),
-    };
+    let left = grants::until(run.expires());
     match run.state() {
         RunState::Ended => format!("kept for {left}"),
         RunState::Waiting | RunState::Decided | RunState::Running | RunState::Begun => format!("expires in {left}"),

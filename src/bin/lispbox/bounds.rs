@@ -105,7 +105,7 @@ fn requests_per_minute() -> String {
 
 /// A duration as written on a command line: `90s`, `12h`, `30d`.
 #[derive(Clone, Copy)]
-struct Time(Duration);
+pub struct Time(pub Duration);
 
 impl std::str::FromStr for Time {
     type Err = String;

@@ -16,6 +16,7 @@ mod context;
 mod demo;
 mod doc;
 mod eval;
+mod grants;
 mod input;
 mod logging;
 mod login;

@@ -24,7 +24,7 @@ use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
-use crate::server::policy::{Approver, Consent, no_approver};
+use crate::server::policy::{Approver, Consent, Grants, no_approver};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::telemetry::log;
 
@@ -83,7 +83,7 @@ impl EvaluationHost {
     /// Sets the program, and the approver that asks a person about calls for which the policy requires approval.
     pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
         let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.identity) };
-        self.known_as(Arc::new(identity), approver)
+        self.known_as(Arc::new(identity), approver, None)
     }
 
     /// Returns the host of a run that is not suspended: a person decides at once, or not at all.
@@ -92,9 +92,14 @@ impl EvaluationHost {
         Arc::new(Recorder::new(Arc::new(self), Arc::new(log)))
     }
 
-    /// Sets the identity of the evaluation and its approver.
-    pub(in crate::server) fn known_as(self, identity: Arc<Identity>, approver: Arc<dyn Approver>) -> EvaluationHost {
-        let consent = Arc::new(Consent::new(Arc::clone(&identity), approver));
+    /// Sets the identity of the evaluation, its approver, and the grants that apply to its calls.
+    pub(in crate::server) fn known_as(
+        self,
+        identity: Arc<Identity>,
+        approver: Arc<dyn Approver>,
+        grants: Option<Arc<dyn Grants>>,
+    ) -> EvaluationHost {
+        let consent = Arc::new(Consent::new(Arc::clone(&identity), approver).with_grants(grants));
         EvaluationHost { identity, consent, ..self }
     }
 

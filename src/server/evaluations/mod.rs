@@ -24,7 +24,8 @@ use crate::server::audit::{AuditLog, Kind, Record};
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
-use crate::server::policy::Approver;
+use crate::server::policy::{Approver, Grants};
+use crate::server::runs::grants::SessionGrants;
 use crate::server::runs::{AskedRun, FoundRun, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -92,6 +93,15 @@ pub(in crate::server) struct Evaluations {
     gate: Gate,
     shutdown: Arc<Shutdown>,
     count: AtomicU64,
+}
+
+/// The parts of an evaluation's host.
+struct Hosted {
+    /// The number of tool calls that may be under way at once.
+    slots: u32,
+    identity: Arc<Identity>,
+    requests: Arc<SessionRequests>,
+    grants: Option<Arc<dyn Grants>>,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -343,7 +353,11 @@ impl Evaluations {
                 .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
         };
         let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
-        let finished = self.blocking(turn, caller, slots, Arc::new(identity.clone()), requests, work).await?;
+        let grants = self.persistence.as_ref().map(|persistence| {
+            Arc::new(SessionGrants::new(persistence.store(), &caller.name, &entry.handle)) as Arc<dyn Grants>
+        });
+        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants };
+        let finished = self.blocking(turn, caller, hosted, work).await?;
         let Finished { mut reply, state, copies, definer, asked } = finished?;
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
@@ -439,7 +453,8 @@ impl Evaluations {
         let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
-        self.blocking(turn, caller, 1, identity, Arc::default(), move |session, host| {
+        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None };
+        self.blocking(turn, caller, hosted, move |session, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;
             }
@@ -486,19 +501,18 @@ impl Evaluations {
         &self,
         mut turn: Turn,
         caller: &Caller,
-        slots: u32,
-        identity: Arc<Identity>,
-        session_requests: Arc<SessionRequests>,
+        hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
+        let Hosted { slots, identity, requests, grants } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         self.downstreams.refresh();
         let downstreams = Arc::clone(&self.downstreams);
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
-        let host = host.known_as(identity, Arc::clone(&caller.approver));
-        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), session_requests));
+        let host = host.known_as(identity, Arc::clone(&caller.approver), grants);
+        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {
             outcome = &mut working => outcome,

@@ -38,6 +38,15 @@ pub enum Answer {
     Later,
 }
 
+/// Decisions that people have made about calls beforehand.
+pub(in crate::server) trait Grants: Send + Sync {
+    /// Takes one call from a grant that covers it, and returns the grant as a clause; `None` if there is none. Blocks.
+    ///
+    /// # Errors
+    /// Returns why that cannot be found out, as a clause.
+    fn take(&self, asked: &lang::Question) -> Result<Option<String>, String>;
+}
+
 /// An approver without a person to ask; holds the reason, as a clause.
 pub struct NoApprover(pub String);
 
@@ -56,6 +65,9 @@ pub(in crate::server) fn no_approver() -> NoApprover {
 pub(in crate::server) struct Consent {
     identity: Arc<Identity>,
     approver: Arc<dyn Approver>,
+    grants: Option<Arc<dyn Grants>>,
+    /// The calls that a grant covers, each with the grant as a clause.
+    granted: Mutex<HashMap<CallId, String>>,
     /// The calls that this evaluation has made.
     counts: Counts,
     /// The calls on which a person must decide.
@@ -105,7 +117,19 @@ impl Ruling {
 impl Consent {
     /// Creates the state for one evaluation.
     pub(in crate::server) fn new(identity: Arc<Identity>, approver: Arc<dyn Approver>) -> Consent {
-        Consent { identity, approver, counts: Counts::default(), asked: Mutex::default() }
+        Consent {
+            identity,
+            approver,
+            grants: None,
+            granted: Mutex::default(),
+            counts: Counts::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// Sets the grants that are consulted before a person is asked.
+    pub(in crate::server) fn with_grants(self, grants: Option<Arc<dyn Grants>>) -> Consent {
+        Consent { grants, ..self }
     }
 
     /// Returns the principal of the evaluation.
@@ -129,7 +153,9 @@ impl Consent {
         if let Some(approved) = &given.approved
             && approved.as_bytes() == arguments().to_string().as_bytes()
         {
-            return Ruling { rule: format!("{rule}; a person said yes"), refused: None };
+            let granted = self.granted().remove(&given.id);
+            let why = granted.unwrap_or_else(|| "a person said yes".to_owned());
+            return Ruling { rule: format!("{rule}; {why}"), refused: None };
         }
         let caller = Caller { tool: name, principal: &self.identity.principal };
         let now = Instant::now();
@@ -165,6 +191,12 @@ impl Consent {
     pub(in crate::server) async fn decide(&self, questions: &[lang::Question]) -> Vec<lang::Decision> {
         let mut decisions = Vec::with_capacity(questions.len());
         for question in questions {
+            if let Some(granted) = self.grant(question).await {
+                self.asked().remove(&question.id);
+                self.granted().insert(question.id.clone(), granted);
+                decisions.push(lang::Decision::Approved);
+                continue;
+            }
             // A question of a resumed run was asked in an earlier evaluation.
             let asked = self.asked().remove(&question.id).unwrap_or_else(|| Asked {
                 rule: question.reason.clone(),
@@ -184,6 +216,23 @@ impl Consent {
             });
         }
         decisions
+    }
+
+    /// Returns the grant that covers a call, as a clause. Without an answer of the store, a person is asked.
+    async fn grant(&self, question: &lang::Question) -> Option<String> {
+        let (grants, asked) = (Arc::clone(self.grants.as_ref()?), question.clone());
+        let taken = tokio::task::spawn_blocking(move || grants.take(&asked)).await;
+        match taken.unwrap_or_else(|problem| Err(problem.to_string())) {
+            Ok(granted) => granted,
+            Err(problem) => {
+                tracing::warn!(problem, "the grants for a call could not be read, so a person is asked");
+                None
+            }
+        }
+    }
+
+    fn granted(&self) -> MutexGuard<'_, HashMap<CallId, String>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the question as a person sees it.

@@ -5,6 +5,7 @@
 //! names the round of questions that it answers; the process that resumes it holds its lease, and stores each call that
 //! may change something before it is sent.
 
+pub(in crate::server) mod grants;
 mod resumed;
 pub(in crate::server) mod stored;
 

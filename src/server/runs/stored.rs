@@ -492,6 +492,7 @@ pub(super) fn missing(problem: &Problem) -> String {
     }
 }
 
-fn now() -> u64 {
+/// Returns the time in seconds since 1970.
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

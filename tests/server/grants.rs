@@ -1,0 +1,131 @@
+//! Grants: decisions of a person that cover later calls of a tool.
+#![cfg(unix)]
+
+use std::path::Path;
+
+use crate::http_client::{Server, tokens_file};
+use crate::mcp_client::{Answer, Client};
+use crate::waiting_runs::{approvals, configuration, continued, lines, listed, printed, refusal, run_of};
+use serde_json::{Value, json};
+
+/// The code of an answer with an error.
+fn code(answer: &Answer) -> &str {
+    answer.record["error"].as_str().unwrap_or_default()
+}
+
+/// Suspends a program of that client, and approves its first open call with these options.
+fn approve(client: &mut Client, store: &str, program: &str, options: &[&str]) -> String {
+    let run = run_of(&client.eval(program));
+    let waiting = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
+    let number = waiting["open"][0]["call"].as_str().expect("a number").to_owned();
+    let said = printed(&approvals(store, &[&["approve", &run, "--call", &number], options].concat()));
+    let answer = continued(client, &run);
+    assert!(!answer.is_error, "{}", answer.text);
+    said
+}
+
+fn grants(store: &str) -> Vec<Value> {
+    let text = printed(&approvals(store, &["grants", "--json"]));
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn shared(folder: &Path) -> Vec<String> {
+    lines(folder, "shared")
+}
+
+#[test]
+fn a_grant_covers_its_number_of_calls_in_all_processes_and_sessions() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let configuration = configuration(folder.path());
+        let start = || Client::start_stateless(&configuration, &["--store", store]);
+        let (mut one, mut two) = (start(), start());
+
+        let said = approve(&mut one, store, "(notes/share {:line \"a\"})", &["--count", "3"]);
+        let (_, grant) = said.split_once("\ngrant ").unwrap_or_else(|| panic!("no grant: {said}"));
+        assert!(grant.contains(": notes/share: 3 calls, for 60 min (`lispbox approvals`, by ann)"), "{grant}");
+
+        // Calls of parallel branches and of another process count alike.
+        let program = "(pmap (fn [line] (notes/share {:line line})) [\"b\" \"c\"])";
+        assert_eq!(one.eval(program).text.lines().next(), Some("(\"added b\" \"added c\")"));
+        assert_eq!(grants(store)[0]["left"], json!(1));
+        assert_eq!(two.eval("(notes/share {:line \"d\"})").text.lines().next(), Some("\"added d\""));
+        assert!(grants(store).is_empty(), "its calls are used up");
+        assert!(two.eval("(notes/share {:line \"e\"})").text.starts_with("Suspended: "));
+        assert_eq!(shared(folder.path()), ["a", "b", "c", "d"]);
+    });
+}
+
+#[test]
+fn a_grant_for_a_session_covers_the_same_arguments_alone() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let configuration = configuration(folder.path());
+        // A connection with a session of its own.
+        let mut client = Client::start(&configuration, &["--store", store]);
+        let said = approve(&mut client, store, "(notes/share {:line \"a\"})", &["--session"]);
+        assert!(said.contains("any number of calls in one session with {\"line\":\"a\"}, for 7 days"), "{said}");
+        assert_eq!(client.eval("(notes/share {:line \"a\"})").text.lines().next(), Some("\"added a\""));
+        assert!(client.eval("(notes/share {:line \"b\"})").text.starts_with("Suspended: "), "other arguments");
+        let mut other = Client::start(&configuration, &["--store", store]);
+        assert!(other.eval("(notes/share {:line \"a\"})").text.starts_with("Suspended: "), "another session");
+        assert_eq!(shared(folder.path()), ["a", "a"]);
+    });
+}
+
+#[test]
+fn a_grant_ends_with_its_time_and_when_it_is_revoked() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start_stateless(&configuration(folder.path()), &["--store", store]);
+        approve(&mut client, store, "(notes/share {:line \"a\"})", &["--for", "1h"]);
+        assert_eq!(client.eval("(notes/share {:line \"b\"})").text.lines().next(), Some("\"added b\""));
+        let grant = grants(store)[0]["grant"].as_str().expect("a grant").to_owned();
+        assert_eq!(printed(&approvals(store, &["revoke", &grant[..8]])), format!("{grant} is revoked\n"));
+        assert!(client.eval("(notes/share {:line \"c\"})").text.starts_with("Suspended: "), "it is revoked");
+        let again = refusal(&approvals(store, &["revoke", &grant]));
+        assert!(again.contains(&format!("there is no grant `{grant}`")), "{again}");
+
+        approve(&mut client, store, "(notes/share {:line \"d\"})", &["--for", "1s"]);
+        crate::mcp_client::until(|| grants(store).is_empty());
+        assert!(client.eval("(notes/share {:line \"e\"})").text.starts_with("Suspended: "), "it has ended");
+        let refused = refusal(&approvals(store, &["approve", "x", "--call", "1.1", "--for", "31d"]));
+        assert!(refused.contains("a grant lasts for at most 30 days"), "{refused}");
+        assert_eq!(shared(folder.path()), ["a", "b", "d"]);
+    });
+}
+
+#[test]
+fn a_grant_is_for_one_principal_and_never_for_a_denied_tool() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"});
+        let tokens = tokens_file(folder.path(), &names).display().to_string();
+        let file = folder.path().join("servers.json");
+        let cache = folder.path().join("cache").display().to_string();
+        let start = |configuration: &Value| {
+            std::fs::write(&file, configuration.to_string()).expect("it can be written");
+            let file = file.display().to_string();
+            let arguments = ["--config", &file, "--tokens", &tokens, "--store", store];
+            Server::start(&arguments, &[("LISPBOX_CACHE", &cache)])
+        };
+        let mut denying = configuration(folder.path());
+        let server = start(&denying);
+        let eval = |server: &Server, who: &str, program: &str| {
+            let token = format!("Authorization: Bearer {who}-{who}-{who}-{who}-{who}\r\n");
+            Answer::of(&server.call(&token, "lisp_eval", json!({"program": program})).message())
+        };
+        let run = run_of(&eval(&server, "ann", "(notes/share {:line \"a\"})"));
+        let waiting = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
+        let number = waiting["open"][0]["call"].as_str().expect("a number").to_owned();
+        printed(&approvals(store, &["approve", &run, "--call", &number, "--for", "1h"]));
+        assert_eq!(eval(&server, "ann", "(notes/share {:line \"b\"})").text.lines().next(), Some("\"added b\""));
+        assert!(eval(&server, "bob", "(notes/share {:line \"c\"})").text.starts_with("Suspended: "));
+        drop(server);
+        denying["policy"] = json!({"deny": ["notes/share"]});
+        let server = start(&denying);
+        let denied = eval(&server, "ann", "(notes/share {:line \"d\"})");
+        assert_eq!(code(&denied), "ToolDenied", "{}", denied.text);
+        assert_eq!(shared(folder.path()), ["b"]);
+    });
+}
