@@ -128,7 +128,7 @@ pub use native::{ArityRange, Builtin};
 #[doc(hidden)]
 pub use reply::Mark;
 #[doc(hidden)]
-pub use runs::{CallState, Draw, Entry, Journal, Keep, Logged, Recorder, RunLog};
+pub use runs::{CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, Recorder, Replies, RunLog, Stage, Timing, Witness};
 #[doc(hidden)]
 pub use session::Request;
 #[doc(hidden)]

@@ -65,6 +65,7 @@ pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Questio
 pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
+pub use runs::recorded::{RecordOptions, Recorded};
 pub use runs::stored::{DecisionRecord, ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
 pub use secrets::Secrets;
 pub use serve::ServeOptions;

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lispbox::lang::parse_size;
 use lispbox::server::{
-    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, Redaction, ReplyForm,
+    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, RecordOptions, Redaction, ReplyForm,
     Secrets, ServeOptions, serve_http, serve_stdio,
 };
 
 use crate::address::Address;
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Time};
 use crate::config_paths::ConfigPaths;
 use crate::context::{Problem, read_file, store_problem};
 use crate::logging::{self, log_to};
@@ -72,6 +73,16 @@ pub struct Serve {
     /// it.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
+    /// Record whole runs in the store, with what their tools returned, so that `lispbox runs` can show and replay them.
+    /// They are kept for this time, such as `30d`; without a time, for 7 days.
+    #[arg(
+        long, value_name = "TIME", env = "LISPBOX_RECORD", requires = "store", num_args = 0..=1,
+        default_missing_value = "7d"
+    )]
+    record: Option<Time>,
+    /// Maximum size of the record of one run. Of a larger one, only the reply is kept.
+    #[arg(long, value_name = "SIZE", env = "LISPBOX_RECORD_SIZE", default_value = "16MiB")]
+    record_size: String,
     #[command(flatten)]
     permissions: Permissions,
     #[command(flatten)]
@@ -144,6 +155,9 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
+        let largest = parse_size(&self.record_size, "the size of a record").map_err(Problem::Usage)?;
+        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
+        options.record = self.record.map(|keep| RecordOptions { keep: keep.0, largest });
         self.bounds.of_sessions(&mut options.sessions);
         options.grace = self.bounds.grace();
         if self.no_quarantine {

@@ -88,7 +88,7 @@ impl Checkpoints<'_> {
 
     /// Stores the reply to a call.
     fn after(&self, call: &CallId, reply: &ToolReply) {
-        self.log.ended(call, reply);
+        self.log.ended(call, reply, None);
         // If this fails, the call is found as started, and a person decides.
         let _ = self.store();
     }

@@ -205,7 +205,7 @@ pub struct Server {
 }
 
 /// A tool, as described by its server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// The server's name.
     pub server: String,
@@ -271,7 +271,7 @@ pub(crate) fn written_names<'n>(names: impl Iterator<Item = &'n str> + Clone) ->
 }
 
 /// All known tools, and the servers whose tools are unknown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalogue {
     /// The tools, server by server in the order of the configuration.
     pub tools: Vec<Arc<Tool>>,
@@ -280,7 +280,7 @@ pub struct Catalogue {
 }
 
 /// The result of a search for tools.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// The matching tools, best first, each with its score ([`Index::search`]).
     pub tools: Vec<(Arc<Tool>, f64)>,
@@ -303,6 +303,9 @@ impl Found {
 
 /// The reason why a session can neither be forked nor be closed.
 pub const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
+
+/// The reason why there are no runs to ask about.
+pub const NO_RUNS: &str = "runs are not stored here; a server with `--store` stores them";
 
 /// The reader of messages that say how to change what a program may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -416,6 +419,15 @@ pub trait Host: Send + Sync {
     /// Returns the reason why it cannot, as a clause.
     fn close_session(&self) -> Result<(), String> {
         Err(NO_HANDLES.to_owned())
+    }
+
+    /// Describes the runs of this user that wait or were cut off, or one run, for `run/status`: the text of a JSON array
+    /// or object.
+    ///
+    /// # Errors
+    /// Returns the reason why it cannot, as a clause.
+    fn runs(&self, _run: Option<&str>) -> Result<String, String> {
+        Err(NO_RUNS.to_owned())
     }
 
     /// Returns 64 random bits, for `rand` and its kin; by default those of [`OsRandom`].

@@ -1,8 +1,8 @@
 //! The log of a run.
 
-use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use super::logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
+use crate::host::{CallId, Decision, ToolCall, ToolReply};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most different readings of the clock that are logged for a form. Beyond them, the clock that the run sees moves in
@@ -10,121 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MOST_READINGS: usize = 10_000;
 
 const COARSE_MILLIS: i64 = 100;
-
-/// A host call of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The identity of the call within the run.
-    pub id: CallId,
-    /// The server of the tool.
-    pub server: Arc<str>,
-    /// The tool.
-    pub tool: Arc<str>,
-    /// The arguments as the program gave them: the text of a JSON object.
-    pub arguments: String,
-    /// The question that a person is asked about the call, if its outcome depends on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<Box<Question>>,
-    /// The decision of the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
-    /// The state of the call.
-    pub state: CallState,
-    /// True once a call that may change something was about to be sent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_sent: bool,
-}
-
-impl Entry {
-    /// Returns the size of its texts in bytes.
-    pub fn bytes(&self) -> u64 {
-        let reply = match &self.state {
-            CallState::Done(ToolReply::Error(error)) => error.message.len() as u64,
-            CallState::Done(ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text)) => {
-                text.len() as u64
-            }
-            CallState::Done(reply) => reply.bytes(),
-            CallState::Open | CallState::Started | CallState::Forgotten | CallState::Unknown => 0,
-        };
-        let question = self.question.as_ref().map_or(0, |question| question.arguments.len() + question.reason.len());
-        // The names and the identity are small.
-        reply + (self.arguments.len() + question + 200) as u64
-    }
-}
-
-/// The state of a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum CallState {
-    /// It has not been sent.
-    Open,
-    /// It is about to be sent, or was sent and has not been answered.
-    Started,
-    /// It has ended with this reply.
-    Done(ToolReply),
-    /// It has ended with a reply that the log has no room for.
-    Forgotten,
-    /// It was started by a process that has died: its effect may have happened, or not.
-    Unknown,
-}
-
-/// The content of a log, as it is stored with a suspended run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Logged {
-    /// The calls, in the order in which they began.
-    pub calls: Vec<Entry>,
-    /// The clock readings and seeds by form, each with the number of times that it was read in a row.
-    pub draws: BTreeMap<u32, Vec<(Draw, u32)>>,
-}
-
-impl Logged {
-    /// Prepares the log of a process that has died for a resumed run: a call that was started is made again if that is
-    /// harmless, as for a tool that changes nothing or is idempotent; otherwise its outcome is unknown, and a person
-    /// [settles](Logged::settle) it.
-    pub fn recover(&mut self, is_harmless: impl Fn(&Entry) -> bool) {
-        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Started) {
-            entry.state = if is_harmless(entry) { CallState::Open } else { CallState::Unknown };
-        }
-    }
-
-    /// Prepares the log of a run that was cut off in the middle, in whatever way: like [`Logged::recover`], and a call that
-    /// was given up before it was answered is made again if it was not sent, and is unknown otherwise.
-    pub fn cut_off(&mut self) {
-        self.recover(|_| false);
-        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Done(ToolReply::Stopped)) {
-            entry.state = if entry.is_sent { CallState::Unknown } else { CallState::Open };
-        }
-    }
-
-    /// Drops what belongs to forms before that one.
-    pub fn drop_before(&mut self, form: u32) {
-        self.calls.retain(|entry| entry.id.form >= form);
-        self.draws.retain(|drawn, _| *drawn >= form);
-    }
-
-    /// Returns the calls of which nobody knows whether they happened.
-    pub fn unknown(&self) -> impl Iterator<Item = &Entry> {
-        self.calls.iter().filter(|entry| entry.state == CallState::Unknown)
-    }
-
-    /// Records what a person has found out about an unknown call: that it happened, with its reply, or that it did not,
-    /// so that it is made. Returns false if the call is not unknown.
-    pub fn settle(&mut self, id: &CallId, happened: Option<ToolReply>) -> bool {
-        let unknown = |entry: &&mut Entry| entry.id == *id && entry.state == CallState::Unknown;
-        let Some(entry) = self.calls.iter_mut().find(unknown) else { return false };
-        entry.state = happened.map_or(CallState::Open, CallState::Done);
-        true
-    }
-}
-
-/// A value from outside other than the reply to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Draw {
-    /// The time of day in milliseconds.
-    Clock(i64),
-    /// A seed of random numbers.
-    Random(u64),
-}
 
 /// Keeps the calls that change something beyond the life of this process.
 pub trait Journal: Send + Sync {
@@ -151,6 +36,7 @@ pub struct RunLog {
     state: Mutex<State>,
     journal: Option<Arc<dyn Journal>>,
     most_bytes: u64,
+    is_timed: bool,
 }
 
 struct State {
@@ -165,6 +51,10 @@ struct State {
     form: u32,
     /// The position among the draws of the form: the entry, and the number of times that it was read.
     drawn: (usize, u32),
+    /// The position among the answers that the form was told.
+    told: usize,
+    /// The positions of calls, and the forms, that have changed since [`RunLog::changes`].
+    changed: Option<(BTreeSet<usize>, BTreeSet<u32>)>,
 }
 
 impl RunLog {
@@ -173,14 +63,43 @@ impl RunLog {
     pub fn new(logged: Logged, keep: Keep, most_bytes: u64) -> RunLog {
         let at = logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
         let bytes = logged.calls.iter().map(Entry::bytes).sum();
-        let state = State { keep, logged, at, bytes, is_full: keep == Keep::Nothing, form: 0, drawn: (0, 0) };
-        RunLog { state: Mutex::new(state), journal: None, most_bytes }
+        let is_full = keep == Keep::Nothing;
+        let state = State { keep, logged, at, bytes, is_full, form: 0, drawn: (0, 0), told: 0, changed: None };
+        RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false }
     }
 
     /// Sets the journal of the calls that change something.
     #[must_use]
     pub fn kept_by(self, journal: Arc<dyn Journal>) -> RunLog {
+        self.state().changed = Some(Default::default());
         RunLog { journal: Some(journal), ..self }
+    }
+
+    /// Logs the times of forms and calls.
+    #[must_use]
+    pub fn timed(self) -> RunLog {
+        RunLog { is_timed: true, ..self }
+    }
+
+    /// Returns whether the times of forms and calls are logged.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Returns what has changed since the last call of this function, if the log has a journal.
+    pub fn changes(&self) -> Vec<LogChange> {
+        let mut state = self.state();
+        let (calls, forms) = state.changed.as_mut().map(std::mem::take).unwrap_or_default();
+        let logged = &state.logged;
+        let of_form = |form| LogChange::Form {
+            form,
+            draws: logged.draws.get(&form).cloned().unwrap_or_default(),
+            told: logged.told.get(&form).cloned().unwrap_or_default(),
+            begun: logged.begun.get(&form).copied(),
+        };
+        // The draws come first: a call may depend on them.
+        let forms = forms.into_iter().map(of_form);
+        forms.chain(calls.into_iter().map(|at| LogChange::Call(Box::new(logged.calls[at].clone())))).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -209,7 +128,7 @@ impl RunLog {
         if state.at.contains_key(&call.id) {
             return;
         }
-        state.is_full |= state.bytes + call.arguments.len() as u64 > self.most_bytes;
+        state.make_room(call.arguments.len() as u64, self.most_bytes);
         let entry = Entry {
             id: call.id.clone(),
             server: call.server.clone(),
@@ -219,10 +138,12 @@ impl RunLog {
             decision: None,
             state: CallState::Open,
             is_sent: false,
+            timing: None,
         };
         state.bytes += entry.bytes();
         let at = state.logged.calls.len();
         state.at.insert(call.id.clone(), at);
+        state.has_changed(at);
         state.logged.calls.push(entry);
     }
 
@@ -240,15 +161,12 @@ impl RunLog {
 
     /// Records the reply to a call. The outcome of a call that was started is stored; an error of that is ignored, since
     /// the call is found as started then, and a person decides.
-    pub(crate) fn ended(&self, id: &CallId, reply: &ToolReply) {
-        let has_room = {
-            let mut state = self.state();
-            state.is_full |= state.bytes + reply.bytes() > self.most_bytes;
-            !state.is_full
-        };
+    pub(crate) fn ended(&self, id: &CallId, reply: &ToolReply, timing: Option<Timing>) {
+        let has_room = self.state().make_room(reply.bytes(), self.most_bytes);
         let mut was_started = false;
         let entry = self.change(id, |entry| {
             was_started = entry.state == CallState::Started;
+            entry.timing = timing;
             match reply {
                 ToolReply::Ask(question) => {
                     entry.question = Some(question.clone());
@@ -287,19 +205,18 @@ impl RunLog {
         let after = entry.bytes();
         let copy = self.journal.is_some().then(|| entry.clone());
         state.bytes = state.bytes + after - before;
+        state.has_changed(at);
         copy
     }
 
-    /// Records that a form begins. The calls of committed forms are dropped, unless the whole run is kept.
-    pub(super) fn begin_form(&self, form: u32) {
+    /// Records that a form begins, at that time. The calls of committed forms are dropped, unless the whole run is kept.
+    pub(super) fn begin_form(&self, form: u32, at: Option<i64>) {
         let mut state = self.state();
-        (state.form, state.drawn) = (form, (0, 0));
-        if state.keep != Keep::Run {
-            state.logged.draws.retain(|drawn, _| *drawn >= form);
-            if state.logged.calls.iter().any(|entry| entry.id.form < form) {
-                state.logged.calls.retain(|entry| entry.id.form >= form);
-                state.index();
-            }
+        (state.form, state.drawn, state.told) = (form, (0, 0), 0);
+        at.map(|at| state.logged.begun.entry(form).or_insert(at));
+        if state.keep != Keep::Run && state.logged.has_before(form) {
+            state.logged.drop_before(form);
+            state.index();
         }
     }
 
@@ -334,11 +251,69 @@ impl RunLog {
         let last = draws.len() - 1;
         let count = draws[last].1;
         state.drawn = (last, count);
+        state.form_has_changed();
         live
+    }
+
+    /// Returns the next answer of the log, or else the answer of the host, which it logs.
+    ///
+    /// # Errors
+    /// Returns the logged error, or that of the host.
+    pub(super) fn tell(&self, live: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+        let mut state = self.state();
+        if state.keep == Keep::Nothing {
+            drop(state);
+            return live();
+        }
+        let (form, at) = (state.form, state.told);
+        state.told += 1;
+        if let Some(told) = state.logged.told.get(&form).and_then(|told| told.get(at)) {
+            return told.clone();
+        }
+        // The host may take its time, and branches run one after the other.
+        drop(state);
+        let answer = live();
+        let mut state = self.state();
+        state.bytes += answer.as_ref().map_or_else(String::len, String::len) as u64;
+        state.logged.told.entry(form).or_default().push(answer.clone());
+        state.form_has_changed();
+        answer
     }
 }
 
 impl State {
+    fn has_changed(&mut self, at: usize) {
+        if let Some((calls, _)) = &mut self.changed {
+            calls.insert(at);
+        }
+    }
+
+    fn form_has_changed(&mut self) {
+        let form = self.form;
+        if let Some((_, forms)) = &mut self.changed {
+            forms.insert(form);
+        }
+    }
+
+    /// Returns true if there is room for that many further bytes. If necessary, forgets the replies of committed forms,
+    /// from which the run is no longer suspended, but without which it cannot be evaluated from its beginning.
+    fn make_room(&mut self, bytes: u64, most: u64) -> bool {
+        if !self.is_full && self.bytes + bytes > most && self.keep == Keep::Run {
+            for at in 0..self.logged.calls.len() {
+                let entry = &mut self.logged.calls[at];
+                if entry.id.form >= self.form || !matches!(entry.state, CallState::Done(_)) {
+                    continue;
+                }
+                self.bytes -= entry.bytes();
+                (entry.state, entry.arguments) = (CallState::Forgotten, String::new());
+                self.bytes += entry.bytes();
+                self.has_changed(at);
+            }
+        }
+        self.is_full |= self.bytes + bytes > most;
+        !self.is_full
+    }
+
     fn index(&mut self) {
         self.at = self.logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
         self.bytes = self.logged.calls.iter().map(Entry::bytes).sum();

@@ -17,7 +17,13 @@
 //! [`CallId`]: crate::host::CallId
 
 mod log;
+mod logged;
+mod matched;
+mod observed;
 mod recorder;
 
-pub use log::{CallState, Draw, Entry, Journal, Keep, Logged, RunLog};
+pub use log::{Journal, Keep, RunLog};
+pub use logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
+pub use matched::Replies;
+pub use observed::{Observed, Stage, Witness};
 pub use recorder::Recorder;

@@ -1,6 +1,8 @@
 //! A host that logs the calls of a run, and answers those that are logged already.
 
-use super::log::{CallState, Draw, Entry, RunLog};
+use super::log::RunLog;
+use super::logged::{CallState, Draw, Entry, Timing};
+use super::matched::Replies;
 use crate::host::{
     Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
 };
@@ -15,6 +17,8 @@ pub struct Recorder<H> {
     log: Arc<RunLog>,
     /// True if a call without an entry is refused.
     is_strict: bool,
+    /// The replies to requests of another run, which are not made again.
+    replies: Option<Replies>,
     /// The calls on which this evaluation has the decision: they are not asked about again.
     decided: Mutex<HashSet<CallId>>,
 }
@@ -22,13 +26,19 @@ pub struct Recorder<H> {
 impl<H> Recorder<H> {
     /// Creates the host of a run with that log.
     pub fn new(inner: H, log: Arc<RunLog>) -> Recorder<H> {
-        Recorder { inner, log, is_strict: false, decided: Mutex::default() }
+        Recorder { inner, log, is_strict: false, replies: None, decided: Mutex::default() }
     }
 
     /// Refuses calls without an entry, so that nothing is called.
     #[must_use]
     pub fn strict(self) -> Recorder<H> {
         Recorder { is_strict: true, ..self }
+    }
+
+    /// Answers calls without an entry by the replies to the same requests of another run.
+    #[must_use]
+    pub fn matching(self, replies: Replies) -> Recorder<H> {
+        Recorder { replies: Some(replies), ..self }
     }
 
     fn decided(&self) -> MutexGuard<'_, HashSet<CallId>> {
@@ -67,6 +77,23 @@ fn asked(question: Question, given: String) -> ToolReply {
     ToolReply::Ask(Box::new(Question { arguments: given, ..question }))
 }
 
+/// Explains that a call is not made, because it has no recorded reply.
+pub(super) fn unrecorded(call: &ToolCall) -> String {
+    let arguments = cut(&call.arguments);
+    format!(
+        "the record has no reply to this call of `{}/{}`, so nothing was sent; its arguments are {arguments}",
+        call.server, call.tool
+    )
+}
+
+/// Cuts arguments for a message.
+fn cut(text: &str) -> String {
+    match text.len() {
+        0..=300 => text.to_owned(),
+        length => format!("{}… ({length} bytes)", &text[..text.floor_char_boundary(300)]),
+    }
+}
+
 /// Describes the difference between a call and its entry, if any.
 fn difference(entry: &Entry, call: &ToolCall) -> Option<String> {
     let (logged, made) = ((&*entry.server, &*entry.tool), (&*call.server, &*call.tool));
@@ -75,10 +102,6 @@ fn difference(entry: &Entry, call: &ToolCall) -> Option<String> {
     } else if logged != made {
         format!("recorded was a call of `{}/{}`, now it is `{}/{}`", logged.0, logged.1, made.0, made.1)
     } else if entry.arguments != call.arguments {
-        let cut = |text: &str| match text.len() {
-            0..=300 => text.to_owned(),
-            length => format!("{}… ({length} bytes)", &text[..text.floor_char_boundary(300)]),
-        };
         format!(
             "recorded were the arguments {} of `{}/{}`, now they are {}",
             cut(&entry.arguments),
@@ -111,15 +134,21 @@ where
             }
             None => self.log.add(&call),
         }
+        if let Some(reply) = self.replies.as_ref().and_then(|replies| replies.take(&call)) {
+            self.log.ended(&call.id, &reply, None);
+            return reply;
+        }
         if self.is_strict {
-            return ToolReply::Diverged(format!(
-                "the record has no reply to this call of `{}/{}`, so nothing was sent",
-                call.server, call.tool
-            ));
+            return ToolReply::Diverged(unrecorded(&call));
         }
         let (id, given) = (call.id.clone(), call.arguments.clone());
+        let begun = self.log.is_timed().then(|| (self.inner.now_millis(), self.inner.monotonic()));
         let reply = self.inner.call(call);
-        self.log.ended(&id, &reply);
+        let timing = begun.map(|(at, since)| {
+            let took = self.inner.monotonic().saturating_sub(since);
+            Timing { at, ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+        });
+        self.log.ended(&id, &reply, timing);
         match reply {
             ToolReply::Ask(question) => {
                 self.decided().remove(&id);
@@ -156,7 +185,7 @@ where
     }
 
     fn begin_form(&self, form: u32) {
-        self.log.begin_form(form);
+        self.log.begin_form(form, self.log.is_timed().then(|| self.inner.now_millis()));
         self.inner.begin_form(form);
     }
 
@@ -215,7 +244,11 @@ where
     }
 
     fn fork_session(&self) -> Result<String, String> {
-        self.inner.fork_session()
+        self.log.tell(|| self.inner.fork_session())
+    }
+
+    fn runs(&self, run: Option<&str>) -> Result<String, String> {
+        self.log.tell(|| self.inner.runs(run))
     }
 
     fn close_session(&self) -> Result<(), String> {

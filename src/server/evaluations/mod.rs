@@ -115,18 +115,17 @@ impl Evaluations {
         sandbox: Arc<dyn Sandbox>,
         downstreams: Arc<Downstreams>,
         sessions: Sessions,
-        persistence: Option<Persistence>,
+        runs: Runs,
         runtime: Handle,
         gate: Gate,
         shutdown: Arc<Shutdown>,
     ) -> Evaluations {
-        let persistence = persistence.map(Arc::new);
         Evaluations {
             sandbox,
             downstreams,
             sessions,
-            runs: Arc::new(Runs::new(persistence.clone())),
-            persistence,
+            persistence: runs.persistence().cloned(),
+            runs: Arc::new(runs),
             runtime,
             gate,
             shutdown,

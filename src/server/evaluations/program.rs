@@ -6,6 +6,7 @@ use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, San
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
+use crate::server::runs::recorded::Recording;
 use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, RunKey, Runs, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -86,11 +87,14 @@ impl ProgramRun {
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
             .transpose()?;
         let version = self.entry.version();
-        let begun = match self.key.take() {
-            Some(key) => Some(self.runs.begin(key, &self.entry, &self.program, version, self.requests.stop())?),
-            None => None,
+        let stop = self.requests.stop();
+        let begun = match (resumed, self.key.take()) {
+            (None, Some(key)) => Some(self.runs.begin(key, &self.entry, &self.program, version, stop)?),
+            (None, None) => self.runs.first(&self.entry, &self.program, version, stop)?,
+            (Some(_), _) => None,
         };
         let resumed = resumed.or(begun.as_ref());
+        let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
             let (reply, state) = (reply.clone(), self.entry.used(&**session, &[]));
             return Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None });
@@ -104,11 +108,17 @@ impl ProgramRun {
         let is_journalled = journal.is_some();
         // What is cut off is evaluated again from where it was resumed.
         let keep = if is_journalled { Keep::Run } else { self.keep };
+        let is_resumed = from.is_some();
         let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);
-        let log = Arc::new(match journal {
-            Some(journal) => log.kept_by(journal),
-            None => log,
+        let log = if let Some(journal) = journal { log.kept_by(journal) } else { log };
+        // A run that was not recorded from its beginning is not recorded at all.
+        let so_far = resumed.and_then(ResumedRun::recorded);
+        let options = self.runs.record().filter(|_| is_journalled && (so_far.is_some() || !is_resumed));
+        let recording = options.map(|options| {
+            Recording::begin(options, so_far.cloned(), &mut **session, self.program.data.as_ref(), Arc::clone(&host))
         });
+        let host = recording.as_ref().map_or(host, Recording::host);
+        let log = Arc::new(if recording.is_some() { log.timed() } else { log });
         if let Some(resumed) = resumed.filter(|_| is_journalled) {
             resumed.begin(version, &log).map_err(|problem| not_resumed(&problem))?;
             self.requests.log_in(Arc::clone(&log));
@@ -116,9 +126,12 @@ impl ProgramRun {
         self.program.from = from;
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
+        let recording = recording.map(|recording| recording.end(&reply, &mut **session, log.logged()));
         let suspended = reply.mark.take().map(|mark| {
             let mut logged = log.logged();
-            logged.drop_before(mark.form);
+            if recording.is_none() {
+                logged.drop_before(mark.form);
+            }
             // Concurrent calls are logged as they come; people see them in the order of the program.
             logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
             Suspended::of(&program, limits, *mark, logged)
@@ -146,7 +159,7 @@ impl ProgramRun {
             let is_stored = lease.is_some();
             match (lease, closed) {
                 // As by a shutdown: the next request continues the run in the session as it was.
-                (Some(lease), None) if is_journalled && reply.status == Status::Cancelled => {
+                (Some(lease), None) if outlives_request && reply.status == Status::Cancelled => {
                     *session = self.sandbox.environment();
                     self.entry.forget();
                     reply.defined.clear();
@@ -167,7 +180,8 @@ impl ProgramRun {
         });
         // A run whose session was not kept cannot be resumed; the reply says so.
         let suspended = suspended.filter(|_| reply.status == Status::Suspended);
-        let asked = suspended.and_then(|run| match self.runs.keep(&self.entry, run, resumed) {
+        let mut recording = recording;
+        let asked = suspended.and_then(|run| match self.runs.keep(&self.entry, run, resumed, recording.take()) {
             Ok(asked) => Some(asked),
             Err(problem) => {
                 let message = format!("the program cannot wait for approval, and has ended: {problem}");
@@ -175,12 +189,14 @@ impl ProgramRun {
                 None
             }
         });
-        if resumed.is_some() && matches!(state, SessionState::New | SessionState::Known) {
+        if outlives_request && matches!(state, SessionState::New | SessionState::Known) {
             // The client may have received it from another process, or never.
             reply.session = Some(self.entry.handle.clone());
         }
-        let goes_on = asked.is_some() || reply.status == Status::Cancelled;
-        let unrecorded = resumed.filter(|_| !goes_on).and_then(|resumed| self.runs.ended(resumed, &reply));
+        let goes_on = asked.is_some() || outlives_request && reply.status == Status::Cancelled;
+        let caller = self.entry.caller();
+        let ended = resumed.filter(|_| !goes_on);
+        let unrecorded = ended.and_then(|resumed| self.runs.ended(resumed, &reply, caller, recording));
         if let Some(problem) = unrecorded {
             tracing::warn!(problem, "the end of a run was not stored");
         }

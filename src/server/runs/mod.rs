@@ -6,6 +6,7 @@
 //! may change something before it is sent.
 
 pub(in crate::server) mod grants;
+pub(in crate::server) mod recorded;
 mod resumed;
 pub(in crate::server) mod stored;
 
@@ -23,9 +24,10 @@ use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
 
+use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use stored::{OpenCall, RUN, Start, StoredRun, missing};
+use stored::{OpenCall, RUN, Start, StoredRun, StoredRuns, missing};
 
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -38,6 +40,13 @@ pub(in crate::server) const MOST_LOGGED: u64 = 16 << 20;
 
 /// Most bytes of arguments and replies that all waiting runs in memory hold.
 const MOST_LOGGED_IN_ALL: u64 = 512 << 20;
+
+/// The interval at which expired runs are removed, if runs are recorded.
+const PURGE: Duration = Duration::from_secs(60 * 60);
+
+/// The owner of the records of runs that have ended, which do not count as sessions of their principals. No principal has
+/// this name.
+const RECORDS: &str = "";
 
 /// Returns the decision on a question of a run; `None` leaves it open.
 pub(in crate::server) type Decide = Box<dyn Fn(&AskedCall) -> Option<Decision> + Send>;
@@ -178,11 +187,28 @@ pub(in crate::server) struct Runs {
     put: Mutex<HashMap<String, (String, Instant)>>,
     /// The store, if sessions have one.
     persistence: Option<Arc<Persistence>>,
+    /// The options for recording whole runs, if they are recorded.
+    record: Option<RecordOptions>,
+    /// The time at which expired runs were removed last.
+    purged: Mutex<Option<Instant>>,
 }
 
 impl Runs {
-    pub(in crate::server) fn new(persistence: Option<Arc<Persistence>>) -> Runs {
-        Runs { waiting: Mutex::default(), put: Mutex::default(), persistence }
+    pub(in crate::server) fn new(persistence: Option<Persistence>, record: Option<RecordOptions>) -> Runs {
+        let persistence = persistence.map(Arc::new);
+        // Without a store there is no place for records.
+        let record = record.filter(|_| persistence.is_some());
+        Runs { waiting: Mutex::default(), put: Mutex::default(), persistence, record, purged: Mutex::default() }
+    }
+
+    /// Returns the store of the sessions, if there is one.
+    pub(in crate::server) fn persistence(&self) -> Option<&Arc<Persistence>> {
+        self.persistence.as_ref()
+    }
+
+    /// Returns the options for recording whole runs, if they are recorded.
+    pub(in crate::server) fn record(&self) -> Option<RecordOptions> {
+        self.record
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, WaitingRun>> {
@@ -278,7 +304,7 @@ impl Runs {
         let persistence = self.persistence.as_ref().ok_or_else(needs_store)?;
         let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), Logged::default());
         let start = Start { data: request.data.clone(), session_version };
-        let stored = StoredRun::begun(&entry.handle, run, key.arguments, start);
+        let stored = StoredRun::begun(&entry.handle, run, Some(key.arguments), start);
         let place = entry.key_of(key.identity);
         let no_room = |problem| Refused::new("RunNotKept", format!("{problem}; nothing was evaluated"));
         persistence.room(entry.caller()).map_err(no_room)?;
@@ -294,6 +320,27 @@ impl Runs {
             return Err(not_resumed("another request with this run key has begun meanwhile: call again"));
         }
         Ok(ResumedRun::stored(found, record))
+    }
+
+    /// Returns a run without a key that is about to be evaluated for the first time; `None` if there is no store. Nothing
+    /// is stored yet.
+    ///
+    /// # Errors
+    /// Refuses if the system has no randomness.
+    pub(in crate::server) fn first(
+        &self,
+        entry: &Entry,
+        request: &Request,
+        session_version: u64,
+        stop: CancellationToken,
+    ) -> Result<Option<ResumedRun>, Refused> {
+        let Some(persistence) = &self.persistence else { return Ok(None) };
+        let identity = store::handle().map_err(|message| Refused::new("InternalError", message))?;
+        let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), Logged::default());
+        let start = Start { data: request.data.clone(), session_version };
+        let stored = StoredRun::begun(&entry.handle, run, None, start);
+        let record = HeldRecord::new(persistence, entry.key_of(identity), stop);
+        Ok(Some(ResumedRun::first(stored, record)))
     }
 
     /// Takes a run to resume it, with the answers of the request. Blocks if it is in a store; `stop` is cancelled if
@@ -365,36 +412,75 @@ impl Runs {
         entry: &Arc<Entry>,
         run: Suspended,
         resumed: Option<&ResumedRun>,
+        recording: Option<FinishedRecording>,
     ) -> Result<AskedRun, String> {
         let principal = entry.caller();
         if let Some((before, record)) = resumed.and_then(ResumedRun::record) {
-            let stored = before.suspended_again(run);
+            let mut stored = before.suspended_again(run);
+            if let Some(recording) = recording {
+                stored = stored.with_record(recording);
+            }
+            if let (false, Some(persistence)) = (record.is_stored(), &self.persistence) {
+                persistence.room(principal)?;
+            }
             record.write(&stored)?;
             self.put().insert(record.identity().to_owned(), (principal.to_owned(), Instant::now()));
             return Ok(asked_of(record.identity(), &stored, stored.open(), 0));
         }
         let identity = store::handle()?;
-        let Some(persistence) = &self.persistence else {
-            let waiting =
-                WaitingRun { principal: principal.to_owned(), entry: Arc::clone(entry), run, since: Instant::now() };
-            let asked = waiting.asked(&identity);
-            self.waiting().insert(identity, waiting);
-            return Ok(asked);
-        };
-        let stored = StoredRun::new(&entry.handle, run);
-        let key = entry.key_of(identity.clone());
-        persistence.room(principal)?;
-        let created = persistence.store().create(&key, &stored.encode(), &[RUN.to_owned()]);
-        created.map_err(|problem| missing(&problem))?;
-        self.put().insert(identity.clone(), (principal.to_owned(), Instant::now()));
-        Ok(asked_of(&identity, &stored, stored.open(), 0))
+        let waiting =
+            WaitingRun { principal: principal.to_owned(), entry: Arc::clone(entry), run, since: Instant::now() };
+        let asked = waiting.asked(&identity);
+        self.waiting().insert(identity, waiting);
+        Ok(asked)
     }
 
-    /// Records that a resumed run has ended with a reply. Returns why that is not recorded, as a clause.
-    pub(in crate::server) fn ended(&self, resumed: &ResumedRun, reply: &Reply) -> Option<String> {
+    /// Records that a run has ended with a reply. Returns why that is not recorded, as a clause.
+    pub(in crate::server) fn ended(
+        &self,
+        resumed: &ResumedRun,
+        reply: &Reply,
+        principal: &str,
+        recording: Option<FinishedRecording>,
+    ) -> Option<String> {
         let (before, record) = resumed.record()?;
         self.put().remove(record.identity());
-        record.write(&before.ended_with(reply)).err()
+        let is_recorded = recording.is_some();
+        let mut ended = before.ended_with(reply);
+        if let Some(recording) = recording {
+            ended = ended.recorded_as(recording, principal);
+            self.purge();
+        }
+        if resumed.outlives_request() {
+            return record.write(&ended).err();
+        }
+        // No one can ask for its reply.
+        let removed = record.remove();
+        if !is_recorded {
+            return removed.err();
+        }
+        let key = Key { principal: RECORDS.to_owned(), handle: record.identity().to_owned() };
+        let store = self.persistence.as_ref()?.store();
+        store.create(&key, &ended.encode(), &[RUN.to_owned()]).err().map(|problem| missing(&problem))
+    }
+
+    /// Removes expired runs in the background, from time to time.
+    fn purge(&self) {
+        let Some(persistence) = &self.persistence else { return };
+        let mut purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
+        if purged.is_some_and(|purged| purged.elapsed() < PURGE) {
+            return;
+        }
+        *purged = Some(Instant::now());
+        let runs = StoredRuns::new(Arc::clone(persistence.store()));
+        let work = move || {
+            if let Err(problem) = runs.purge() {
+                tracing::warn!(%problem, "expired runs could not be removed");
+            }
+        };
+        if let Err(problem) = std::thread::Builder::new().name("purge".to_owned()).spawn(work) {
+            tracing::warn!(%problem, "expired runs could not be removed");
+        }
     }
 }
 

@@ -11,15 +11,16 @@ use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
 
-use super::stored::{PATIENCE, RUN, Start, StoredRun, missing};
+use super::recorded::Recorded;
+use super::stored::{PATIENCE, RUN, Start, StoredRun, missing, push_change};
 use super::{WaitingRun, not_resumed};
 
-/// A run that is being resumed. In a store it is leased until this is dropped.
+/// A run that is being evaluated, for the first time or again. In a store it is leased until this is dropped.
 pub(in crate::server) struct ResumedRun(Source);
 
 enum Source {
     Here { identity: String, run: Box<Suspended>, before: Box<WaitingRun> },
-    Stored { run: Box<StoredRun>, record: Arc<HeldRecord> },
+    Stored { run: Box<StoredRun>, record: Arc<HeldRecord>, is_first: bool },
 }
 
 impl ResumedRun {
@@ -28,7 +29,18 @@ impl ResumedRun {
     }
 
     pub(super) fn stored(run: StoredRun, record: HeldRecord) -> ResumedRun {
-        ResumedRun(Source::Stored { run: Box::new(run), record: Arc::new(record) })
+        ResumedRun(Source::Stored { run: Box::new(run), record: Arc::new(record), is_first: false })
+    }
+
+    /// A run without a key that is evaluated for the first time. It is not in the store until it makes a call that may
+    /// change something, or is suspended.
+    pub(super) fn first(run: StoredRun, record: HeldRecord) -> ResumedRun {
+        ResumedRun(Source::Stored { run: Box::new(run), record: Arc::new(record), is_first: true })
+    }
+
+    /// Returns true if the run is continued whatever becomes of the request: it was suspended before, or has a key.
+    pub(in crate::server) fn outlives_request(&self) -> bool {
+        !matches!(self.0, Source::Stored { is_first: true, .. })
     }
 
     /// Returns the run, with the decisions on its calls.
@@ -42,6 +54,11 @@ impl ResumedRun {
     /// Returns with what the run is evaluated from its beginning, if it was not suspended.
     pub(in crate::server) fn start(&self) -> Option<&Start> {
         self.record().and_then(|(run, _)| run.start())
+    }
+
+    /// Returns the record of the run so far, if it was recorded.
+    pub(in crate::server) fn recorded(&self) -> Option<&Recorded> {
+        self.record().and_then(|(run, _)| run.recorded())
     }
 
     /// Returns the reply of a run that has ended meanwhile.
@@ -61,10 +78,13 @@ impl ResumedRun {
     /// Returns why the run cannot be resumed, as a clause.
     pub(in crate::server) fn begin(&self, version: u64, log: &Arc<RunLog>) -> Result<(), String> {
         let Some((run, record)) = self.record() else { return Ok(()) };
-        let run = run.resumed_at(version)?;
-        record.write(&run)?;
+        let mut under_way = run.clone();
+        if self.outlives_request() {
+            under_way = run.resumed_at(version)?;
+            record.write(&under_way)?;
+        }
         // A run is taken for each evaluation anew.
-        let _ = record.under_way.set((run, Arc::downgrade(log)));
+        let _ = record.under_way.set((under_way, Arc::downgrade(log)));
         Ok(())
     }
 
@@ -72,7 +92,7 @@ impl ResumedRun {
     pub(super) fn record(&self) -> Option<(&StoredRun, &Arc<HeldRecord>)> {
         match &self.0 {
             Source::Here { .. } => None,
-            Source::Stored { run, record } => Some((run, record)),
+            Source::Stored { run, record, .. } => Some((run, record)),
         }
     }
 
@@ -85,17 +105,37 @@ impl ResumedRun {
     }
 }
 
-/// The record of a run in a store, leased by this process.
+/// The record of a run in a store, leased by this process once it is there.
 pub(super) struct HeldRecord {
     persistence: Arc<Persistence>,
-    held: Arc<HeldLease>,
-    /// The version in the store.
-    version: Mutex<u64>,
+    key: Key,
+    /// Cancelled if another process takes the run.
+    stop: CancellationToken,
+    place: Mutex<Place>,
     /// The evaluation that is under way: the run as it was resumed, and its log.
     under_way: OnceLock<(StoredRun, Weak<RunLog>)>,
 }
 
+/// The state of a record in the store.
+#[derive(Default)]
+struct Place {
+    /// The lease; absent until the record is created.
+    held: Option<Arc<HeldLease>>,
+    /// True once the record may be in the store.
+    is_created: bool,
+    /// The version in the store.
+    version: u64,
+    /// The text of the evaluation that is under way, to which its changes are added.
+    text: String,
+}
+
 impl HeldRecord {
+    /// Creates the holder of a record that is not in the store yet.
+    pub(super) fn new(persistence: &Arc<Persistence>, key: Key, stop: CancellationToken) -> HeldRecord {
+        let persistence = Arc::clone(persistence);
+        HeldRecord { persistence, key, stop, place: Mutex::default(), under_way: OnceLock::new() }
+    }
+
     /// Takes the lease of a run, and reads it.
     ///
     /// # Errors
@@ -106,31 +146,40 @@ impl HeldRecord {
         stop: CancellationToken,
         patience: Duration,
     ) -> Result<(HeldRecord, StoredRun), Refused> {
-        let taken = wait_for_lease(&**persistence.store(), &key, patience.max(PATIENCE), || stop.is_cancelled());
-        let held = match taken {
-            Ok(taken) => persistence.hold(HeldLease::new(key.clone(), taken, stop)),
-            Err(Problem::Leased) if stop.is_cancelled() => {
-                return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
-            }
-            Err(problem) => return Err(not_resumed(&missing(&problem))),
-        };
         // From here on the lease is released on every path.
-        let persistence = Arc::clone(persistence);
-        let record = HeldRecord { persistence, held, version: Mutex::new(0), under_way: OnceLock::new() };
-        let store = record.persistence.store();
-        let read = store.read(&key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
+        let record = HeldRecord::new(persistence, key, stop);
+        let mut place = record.place();
+        let taken = record.lease(&mut place, patience);
+        if taken == Err(Problem::Leased) && record.stop.is_cancelled() {
+            return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
+        }
+        taken.map_err(|problem| not_resumed(&missing(&problem)))?;
+        let read = persistence.store().read(&record.key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
         let read = read.ok_or_else(|| not_resumed("the run cannot be read"))?;
         let stored = StoredRun::decode(&read.text).map_err(|problem| not_resumed(&problem.to_string()))?;
-        *record.version() = read.version;
+        place.version = read.version;
+        drop(place);
         Ok((record, stored))
     }
 
-    pub(super) fn identity(&self) -> &str {
-        &self.held.key.handle
+    fn lease(&self, place: &mut Place, patience: Duration) -> Result<(), Problem> {
+        let stopped = || self.stop.is_cancelled();
+        let taken = wait_for_lease(&**self.persistence.store(), &self.key, patience.max(PATIENCE), stopped)?;
+        place.held = Some(self.persistence.hold(HeldLease::new(self.key.clone(), taken, self.stop.clone())));
+        Ok(())
     }
 
-    fn version(&self) -> MutexGuard<'_, u64> {
-        self.version.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn identity(&self) -> &str {
+        &self.key.handle
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true once the record is in the store.
+    pub(super) fn is_stored(&self) -> bool {
+        self.place().held.is_some()
     }
 
     /// Writes the record.
@@ -138,28 +187,62 @@ impl HeldRecord {
     /// # Errors
     /// Returns why it was not written, as a clause.
     pub(super) fn write(&self, run: &StoredRun) -> Result<(), String> {
-        let mut version = self.version();
-        self.write_at(&mut version, run)
+        self.write_at(&mut self.place(), &run.encode())
     }
 
-    fn write_at(&self, version: &mut u64, run: &StoredRun) -> Result<(), String> {
-        if self.held.lost().is_some() {
-            return Err("another process may have taken the run".to_owned());
+    /// Removes the record, if it is in the store.
+    ///
+    /// # Errors
+    /// Returns why it may still be there, as a clause.
+    pub(super) fn remove(&self) -> Result<(), String> {
+        let place = self.place();
+        if !place.is_created {
+            return Ok(());
         }
-        let HeldLease { key, lease, .. } = &*self.held;
-        let written = self.persistence.store().write(key, lease, *version, &run.encode(), &[RUN.to_owned()]);
-        *version = written.map_err(|problem| missing(&problem))?;
+        let lease = place.held.as_ref().map(|held| &held.lease);
+        match self.persistence.store().remove(&self.key, lease) {
+            Ok(()) | Err(Problem::Unknown | Problem::Expired) => Ok(()),
+            Err(problem) => Err(missing(&problem)),
+        }
+    }
+
+    fn write_at(&self, place: &mut Place, text: &str) -> Result<(), String> {
+        let (store, names) = (self.persistence.store(), [RUN.to_owned()]);
+        if place.held.is_none() {
+            place.is_created = true;
+            let created = store.create(&self.key, text, &names);
+            // A record that exists is that of an earlier attempt, which the store did not confirm.
+            created.clone().or_else(|problem| if problem == Problem::Changed { Ok(()) } else { Err(missing(&problem)) })?;
+            place.version = 1;
+            self.lease(place, PATIENCE).map_err(|problem| missing(&problem))?;
+            if created.is_ok() {
+                return Ok(());
+            }
+        }
+        let held = place.held.as_ref().filter(|held| held.lost().is_none());
+        let held = held.ok_or_else(|| "another process may have taken the run".to_owned())?;
+        let written = store.write(&self.key, &held.lease, place.version, text, &names);
+        place.version = written.map_err(|problem| missing(&problem))?;
         Ok(())
     }
 }
 
 impl Journal for HeldRecord {
     fn store(&self, entry: &Entry) -> Result<(), String> {
-        // In turn, so that the log that is written last is the latest one.
-        let mut version = self.version();
+        // In turn, so that the text that is written last is the latest one.
+        let mut place = self.place();
         let stored = match self.under_way.get().and_then(|(run, log)| Some((run, log.upgrade()?))) {
             // With what the run has received before, on which the call may depend.
-            Some((run, log)) => self.write_at(&mut version, &run.under_way(log.logged())),
+            Some((run, log)) => {
+                let mut text = std::mem::take(&mut place.text);
+                if text.is_empty() {
+                    text = run.cut_off().encode();
+                }
+                log.changes().iter().for_each(|change| push_change(&mut text, change));
+                let written = self.write_at(&mut place, &text);
+                place.text = text;
+                written
+            }
             None => Err("the run is not under way".to_owned()),
         };
         if let (Err(problem), true) = (&stored, entry.state != CallState::Started) {
@@ -173,6 +256,8 @@ impl Journal for HeldRecord {
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
-        self.persistence.let_go(&self.held);
+        if let Some(held) = &self.place().held {
+            self.persistence.let_go(held);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs in the store of the sessions, and the decisions on their calls.
 //!
 //! A run is a record beside the sessions, found by its own random handle. Its text has one line for what the server knows
-//! of it and one for the run itself, with its log. A process holds the lease of the record while it resumes the run, so that
+//! of it and one for the run itself, with its log; while it is evaluated, a line for each change of the log follows. A process holds the lease of the record while it resumes the run, so that
 //! a decision and a resumption never overlap.
 
 use std::collections::HashMap;
@@ -10,11 +10,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, CallState, Decision, Failure, Logged, Reply, RunError, Status, Suspended, ToolReply};
+use crate::lang::{CallId, CallState, Decision, Failure, LogChange, Logged, Mark, Reply, RunError, Status, Suspended, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, wait_for_lease};
 
+use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::{AskedCall, WAITING, asked_calls};
 
 /// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
@@ -32,6 +33,8 @@ pub struct StoredRun {
     /// What the server knows of it.
     head: Head,
     run: Suspended,
+    /// The record of the whole run, if it is recorded.
+    recorded: Option<Box<Recorded>>,
     /// True if a process is evaluating it.
     is_running: bool,
 }
@@ -64,6 +67,12 @@ struct Head {
     /// True if the log was stored in the middle of an evaluation.
     #[serde(default)]
     is_cut_off: bool,
+    /// The principal, for a record that is not among its sessions.
+    #[serde(default)]
+    principal: Option<String>,
+    /// The time for which the run is kept once it has ended, in seconds, if it is recorded.
+    #[serde(default)]
+    keep: Option<u64>,
 }
 
 /// What a run begins with.
@@ -74,6 +83,14 @@ pub(in crate::server) struct Start {
     /// The version of its session in the store; 0 if it is not there.
     pub(in crate::server) session_version: u64,
 }
+
+/// The line of a record, and its beginning.
+#[derive(Serialize, Deserialize)]
+struct RecordLine {
+    recorded: Box<Recorded>,
+}
+
+const RECORDED: &str = "{\"recorded\":";
 
 /// A decision that a person made about a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,21 +160,29 @@ impl StoredRun {
             start: None,
             resumed_at: None,
             is_cut_off: false,
+            principal: None,
+            keep: None,
         };
-        StoredRun { head, run, is_running: false }
+        StoredRun { head, run, recorded: None, is_running: false }
     }
 
-    /// Creates the record of a run with a key, before it is evaluated.
-    pub(super) fn begun(session: &str, run: Suspended, arguments: String, start: Start) -> StoredRun {
+    /// Creates the record of a run before it is evaluated for the first time; `arguments` are those of its call, if it has
+    /// a key.
+    pub(super) fn begun(session: &str, run: Suspended, arguments: Option<String>, start: Start) -> StoredRun {
         let run = StoredRun::new(session, run);
-        StoredRun { head: Head { round: 0, arguments: Some(arguments), start: Some(start), ..run.head }, ..run }
+        StoredRun { head: Head { round: 0, arguments, start: Some(start), ..run.head }, ..run }
     }
 
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
         let round = self.head.round + 1;
         let head = Head { round, start: None, resumed_at: None, is_cut_off: false, ..self.head.clone() };
-        StoredRun { head, run, is_running: false }
+        StoredRun { head, run, recorded: None, is_running: false }
+    }
+
+    /// Returns the run with the record of what it has done so far.
+    pub(super) fn with_record(self, finished: FinishedRecording) -> StoredRun {
+        StoredRun { recorded: Some(Box::new(finished.recorded)), ..self }
     }
 
     /// Returns the record after the run has ended with a reply. The reply is kept for those who ask again.
@@ -165,7 +190,22 @@ impl StoredRun {
         let (limits, mark, _) = self.run.clone().into_parts();
         let run = Suspended::of(self.run.program(), limits, mark, Default::default());
         let head = Head { ended: Some(Box::new(reply.clone())), is_cut_off: false, ..self.head.clone() };
-        StoredRun { head, run, is_running: false }
+        StoredRun { head, run, recorded: None, is_running: false }
+    }
+
+    /// Returns the record of a run that has ended, with its whole log; without them if they are too large.
+    pub(super) fn recorded_as(self, finished: FinishedRecording, principal: &str) -> StoredRun {
+        let FinishedRecording { options: RecordOptions { keep, largest }, recorded, log } = finished;
+        let head = Head { principal: Some(principal.to_owned()), keep: Some(keep.as_secs()), ..self.head };
+        let (limits, _, _) = self.run.clone().into_parts();
+        let run = Suspended::of(self.run.program(), limits, Mark::default(), log);
+        let whole = StoredRun { head, run, recorded: Some(Box::new(recorded)), is_running: false };
+        if whole.encode().len() <= largest {
+            return whole;
+        }
+        let (limits, ..) = self.run.clone().into_parts();
+        let run = Suspended::of(self.run.program(), limits, Mark::default(), Logged::default());
+        StoredRun { head: whole.head, run, recorded: None, is_running: false }
     }
 
     /// Reads the text of a run.
@@ -180,23 +220,34 @@ impl StoredRun {
             return Err(RunError::Version(head.version));
         }
         let mut run = Suspended::decode(lines.next().unwrap_or_default())?;
+        let (recorded, changes): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with(RECORDED));
+        let changes: Vec<LogChange> =
+            changes.into_iter().map(serde_json::from_str).collect::<Result<_, _>>().map_err(damaged)?;
+        run.log_mut().apply(changes);
+        let recorded = recorded.first().map(|line| serde_json::from_str::<RecordLine>(line));
+        let recorded = recorded.transpose().map_err(damaged)?.map(|line| line.recorded);
         if head.is_cut_off {
             run.log_mut().cut_off();
         }
-        Ok(StoredRun { head, run, is_running: false })
+        Ok(StoredRun { head, run, recorded, is_running: false })
     }
 
     /// Returns its text.
     pub(super) fn encode(&self) -> String {
         let head = serde_json::to_string(&self.head).expect("it is data");
-        format!("{head}\n{}\n", self.run.encode())
+        let mut text = format!("{head}\n{}\n", self.run.encode());
+        if let Some(recorded) = &self.recorded {
+            let line = RecordLine { recorded: recorded.clone() };
+            text.push_str(&serde_json::to_string(&line).expect("it is data"));
+            text.push('\n');
+        }
+        text
     }
 
-    /// Returns the record with the log of an evaluation that is under way.
-    pub(super) fn under_way(&self, log: Logged) -> StoredRun {
-        let mut run = StoredRun { head: Head { is_cut_off: true, ..self.head.clone() }, ..self.clone() };
-        *run.run.log_mut() = log;
-        run
+    /// Returns the record of an evaluation that is under way, as another process finds it if this one dies. Changes of
+    /// its log follow its text.
+    pub(super) fn cut_off(&self) -> StoredRun {
+        StoredRun { head: Head { is_cut_off: true, ..self.head.clone() }, ..self.clone() }
     }
 
     /// Returns the record of a run that is resumed while its session has that version in the store.
@@ -214,6 +265,16 @@ impl StoredRun {
     /// Returns the run.
     pub fn run(&self) -> &Suspended {
         &self.run
+    }
+
+    /// Returns the principal of a recorded run that is not among the principal's sessions.
+    pub fn principal(&self) -> Option<&str> {
+        self.head.principal.as_deref()
+    }
+
+    /// Returns the record of the whole run, if it is recorded.
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.as_deref()
     }
 
     /// Returns the handle of the session in which the run goes on.
@@ -253,7 +314,8 @@ impl StoredRun {
 
     /// Returns the time at which it expires.
     pub fn expires(&self) -> SystemTime {
-        self.since() + WAITING
+        let kept = self.head.keep.filter(|_| self.head.ended.is_some());
+        self.since() + kept.map_or(WAITING, Duration::from_secs)
     }
 
     /// Returns true if it has waited too long.
@@ -419,6 +481,20 @@ impl StoredRuns {
         Ok(runs)
     }
 
+    /// Removes the runs that have expired.
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub(super) fn purge(&self) -> Result<(), Problem> {
+        for Summary { key, .. } in self.0.list()?.into_iter().filter(StoredRuns::has) {
+            if self.read(&key).is_ok_and(|run| run.is_expired()) {
+                // A process that has its lease sees that it has expired.
+                let _ = self.0.remove(&key, None);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a run.
     ///
     /// # Errors
@@ -478,6 +554,12 @@ impl StoredRuns {
             Ok(())
         })
     }
+}
+
+/// Adds a change of its log to the text of a run.
+pub(super) fn push_change(text: &mut String, change: &LogChange) {
+    text.push_str(&serde_json::to_string(change).expect("it is data"));
+    text.push('\n');
 }
 
 /// Describes a problem of the store with a run.

@@ -18,6 +18,8 @@ use crate::server::protocol::front::ServerSettings;
 use crate::server::protocol::quarantine::Quarantine;
 use crate::server::protocol::replies::{Replies, ReplyForm};
 use crate::server::protocol::rounds::Rounds;
+use crate::server::runs::Runs;
+use crate::server::runs::recorded::RecordOptions;
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::{SessionBounds, Sessions};
 use crate::server::transport::lines::LARGEST_LINE;
@@ -45,6 +47,8 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// The store that keeps sessions beyond the life of the process, if any.
     pub store: Option<Arc<dyn Store>>,
+    /// The options for recording whole runs in the store; `None` records none.
+    pub record: Option<RecordOptions>,
     /// Options of the connections to the downstream servers.
     pub downstream: DownstreamOptions,
     /// The rules that replies are checked against before a model reads them.
@@ -68,6 +72,7 @@ impl fmt::Debug for ServeOptions {
             sessions,
             grace,
             store,
+            record,
             downstream,
             quarantine,
             metrics,
@@ -84,6 +89,7 @@ impl fmt::Debug for ServeOptions {
             .field("grace", grace)
             // The debug output of a store may contain a password.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
+            .field("record", record)
             .field("downstream", downstream)
             .field("quarantine", quarantine)
             .field("metrics", metrics)
@@ -116,6 +122,7 @@ impl ServeOptions {
             sessions: SessionBounds::default(),
             grace: Duration::from_secs(7),
             store: None,
+            record: None,
             downstream: DownstreamOptions::default(),
             quarantine: Quarantine::default(),
             metrics: None,
@@ -163,7 +170,7 @@ pub(in crate::server) fn assemble(
         sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions, Arc::clone(&allowances)),
-        persistence,
+        Runs::new(persistence, options.record),
         tokio::runtime::Handle::current(),
         Gate::new(options.admission, Arc::clone(&allowances)),
         Shutdown::new(options.grace),

@@ -1,0 +1,190 @@
+//! The content of the log of a run.
+
+use crate::host::{CallId, Decision, Question, ToolReply};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A host call of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The identity of the call within the run.
+    pub id: CallId,
+    /// The server of the tool.
+    pub server: Arc<str>,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// The arguments as the program gave them: the text of a JSON object.
+    pub arguments: String,
+    /// The question that a person is asked about the call, if its outcome depends on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Box<Question>>,
+    /// The decision of the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The state of the call.
+    pub state: CallState,
+    /// True once a call that may change something was about to be sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sent: bool,
+    /// The time that it took, if times are logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+/// The time that a call took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// The time at which it began, in milliseconds since 1970.
+    pub at: i64,
+    /// The time until its reply, in milliseconds.
+    pub ms: u64,
+}
+
+impl Entry {
+    /// Returns the size of its texts in bytes.
+    pub fn bytes(&self) -> u64 {
+        let reply = match &self.state {
+            CallState::Done(ToolReply::Error(error)) => error.message.len() as u64,
+            CallState::Done(ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text)) => {
+                text.len() as u64
+            }
+            CallState::Done(reply) => reply.bytes(),
+            CallState::Open | CallState::Started | CallState::Forgotten | CallState::Unknown => 0,
+        };
+        let question = self.question.as_ref().map_or(0, |question| question.arguments.len() + question.reason.len());
+        // The names and the identity are small.
+        reply + (self.arguments.len() + question + 200) as u64
+    }
+}
+
+/// The state of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CallState {
+    /// It has not been sent.
+    Open,
+    /// It is about to be sent, or was sent and has not been answered.
+    Started,
+    /// It has ended with this reply.
+    Done(ToolReply),
+    /// It has ended with a reply that the log has no room for.
+    Forgotten,
+    /// It was started by a process that has died: its effect may have happened, or not.
+    Unknown,
+}
+
+/// The content of a log, as it is stored with a suspended run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Logged {
+    /// The calls, in the order in which they began.
+    pub calls: Vec<Entry>,
+    /// The clock readings and seeds by form, each with the number of times that it was read in a row.
+    pub draws: BTreeMap<u32, Vec<(Draw, u32)>>,
+    /// The answers of the host to questions about sessions and runs by form, in order.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<u32, Vec<Result<String, String>>>,
+    /// The times at which forms began, in milliseconds since 1970, if times are logged.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub begun: BTreeMap<u32, i64>,
+}
+
+/// A change of a log since it was stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum LogChange {
+    /// The present state of a call.
+    Call(Box<Entry>),
+    /// All other values that a form has received.
+    Form {
+        /// The ordinal of the form.
+        form: u32,
+        /// Its clock readings and seeds.
+        draws: Vec<(Draw, u32)>,
+        /// The answers about sessions and runs.
+        told: Vec<Result<String, String>>,
+        /// The time at which it began.
+        begun: Option<i64>,
+    },
+}
+
+impl Logged {
+    /// Prepares the log of a process that has died for a resumed run: a call that was started is made again if that is
+    /// harmless, as for a tool that changes nothing or is idempotent; otherwise its outcome is unknown, and a person
+    /// [settles](Logged::settle) it.
+    pub fn recover(&mut self, is_harmless: impl Fn(&Entry) -> bool) {
+        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Started) {
+            entry.state = if is_harmless(entry) { CallState::Open } else { CallState::Unknown };
+        }
+    }
+
+    /// Prepares the log of a run that was cut off in the middle, in whatever way: like [`Logged::recover`], and a call that
+    /// was given up before it was answered is made again if it was not sent, and is unknown otherwise.
+    pub fn cut_off(&mut self) {
+        self.recover(|_| false);
+        for entry in self.calls.iter_mut().filter(|entry| entry.state == CallState::Done(ToolReply::Stopped)) {
+            entry.state = if entry.is_sent { CallState::Unknown } else { CallState::Open };
+        }
+    }
+
+    /// Returns true if it has anything of forms before that one.
+    pub(super) fn has_before(&self, form: u32) -> bool {
+        let is_before = |first: Option<&u32>| first.is_some_and(|first| *first < form);
+        self.calls.iter().any(|entry| entry.id.form < form)
+            || is_before(self.draws.keys().next())
+            || is_before(self.told.keys().next())
+            || is_before(self.begun.keys().next())
+    }
+
+    /// Drops what belongs to forms before that one.
+    pub fn drop_before(&mut self, form: u32) {
+        self.calls.retain(|entry| entry.id.form >= form);
+        self.draws.retain(|drawn, _| *drawn >= form);
+        self.told.retain(|told, _| *told >= form);
+        self.begun.retain(|begun, _| *begun >= form);
+    }
+
+    /// Applies changes, in the order in which they were made.
+    pub fn apply(&mut self, changes: impl IntoIterator<Item = LogChange>) {
+        let mut at: HashMap<CallId, usize> = HashMap::new();
+        at.extend(self.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)));
+        for change in changes {
+            match change {
+                LogChange::Call(entry) => match at.get(&entry.id) {
+                    Some(at) => self.calls[*at] = *entry,
+                    None => {
+                        at.insert(entry.id.clone(), self.calls.len());
+                        self.calls.push(*entry);
+                    }
+                },
+                LogChange::Form { form, draws, told, begun } => {
+                    self.draws.insert(form, draws);
+                    self.told.insert(form, told);
+                    begun.map(|begun| self.begun.insert(form, begun));
+                }
+            }
+        }
+    }
+
+    /// Returns the calls of which nobody knows whether they happened.
+    pub fn unknown(&self) -> impl Iterator<Item = &Entry> {
+        self.calls.iter().filter(|entry| entry.state == CallState::Unknown)
+    }
+
+    /// Records what a person has found out about an unknown call: that it happened, with its reply, or that it did not,
+    /// so that it is made. Returns false if the call is not unknown.
+    pub fn settle(&mut self, id: &CallId, happened: Option<ToolReply>) -> bool {
+        let unknown = |entry: &&mut Entry| entry.id == *id && entry.state == CallState::Unknown;
+        let Some(entry) = self.calls.iter_mut().find(unknown) else { return false };
+        entry.state = happened.map_or(CallState::Open, CallState::Done);
+        true
+    }
+}
+
+/// A value from outside other than the reply to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Draw {
+    /// The time of day in milliseconds.
+    Clock(i64),
+    /// A seed of random numbers.
+    Random(u64),
+}
