@@ -114,7 +114,7 @@ pub use environment::{Environment, Sandbox};
 #[doc(hidden)]
 pub use error::{Fault, Halt, TraceEntry};
 #[doc(hidden)]
-pub use host::{Audience, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolHints, ToolReply};
+pub use host::{Audience, Catalogue, Found, Host, NO_HANDLES, NO_RUNS, Server, Tool, ToolCall, ToolHints, ToolReply};
 #[doc(hidden)]
 pub use index::{Hits, Index, Indexed};
 #[doc(hidden)]
@@ -128,7 +128,10 @@ pub use native::{ArityRange, Builtin};
 #[doc(hidden)]
 pub use reply::Mark;
 #[doc(hidden)]
-pub use runs::{CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, Recorder, Replies, RunLog, Stage, Timing, Witness};
+pub use runs::{
+    CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, Recorder, Replies, RunLog, Stage, Timing,
+    Witness,
+};
 #[doc(hidden)]
 pub use session::Request;
 #[doc(hidden)]

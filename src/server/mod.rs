@@ -65,8 +65,9 @@ pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Questio
 pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
-pub use runs::recorded::{RecordOptions, Recorded};
-pub use runs::stored::{DecisionRecord, ListedRun, OpenCall, RunState, StoredRun, StoredRuns};
+pub use runs::listing::{ListedRun, StoredRuns};
+pub use runs::recorded::{RecordOptions, Recorded, fingerprint};
+pub use runs::stored::{DecisionRecord, OpenCall, RunState, StoredRun};
 pub use secrets::Secrets;
 pub use serve::ServeOptions;
 pub use sessions::SessionBounds;

@@ -317,6 +317,13 @@ impl Host for PipeHost {
         }
     }
 
+    fn runs(&self, run: Option<&str>) -> Result<String, String> {
+        match self.link.ask(Question::Runs(run.map(str::to_owned))) {
+            Some(Answer::Runs(answer)) => answer,
+            _ => Err(lost().message),
+        }
+    }
+
     fn monotonic(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -449,6 +449,10 @@ impl<'a> Conversation<'a> {
             Question::Close => {
                 instructions.give(&Instruction::Answer(number, Answer::Closed(self.host.close_session())))
             }
+            Question::Runs(run) => {
+                let runs = self.host.runs(run.as_deref());
+                instructions.give(&Instruction::Answer(number, Answer::Runs(runs)));
+            }
             Question::Tools(server) => {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
                 instructions.give(&Instruction::Answer(number, Answer::Tools(tools)));

@@ -42,6 +42,7 @@ mod principals;
 mod protocol;
 mod quarantine;
 mod real_peers;
+mod recorded_runs;
 mod revocation;
 mod rounds;
 mod secrets;

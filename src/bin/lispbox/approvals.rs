@@ -108,7 +108,7 @@ impl Approvals {
         match self.action {
             Action::List { json, all } => list(&runs, json, all),
             Action::Show { run } => {
-                let (key, run) = find(&runs, &run)?;
+                let (key, run) = find(&runs, &run, LISTS)?;
                 show(&key, &run.map_err(Problem::Failed)?);
                 Ok(())
             }
@@ -123,7 +123,7 @@ impl Approvals {
             })
             .map(|_| ()),
             Action::Cancel { run } => {
-                let (key, _) = find(&runs, &run)?;
+                let (key, _) = find(&runs, &run, LISTS)?;
                 runs.cancel(&key, &person()).map_err(Problem::Failed)?;
                 outln!("{} is cancelled: its open calls are not made", key.handle);
                 Ok(())
@@ -169,6 +169,9 @@ fn approve(
 /// The size in bytes from which on arguments may be cut in the text of a question.
 const CUT: usize = 7_000;
 
+/// The command that lists all runs.
+const LISTS: &str = "lispbox approvals list";
+
 /// The way in which a decision was made, for its record.
 fn person() -> String {
     let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
@@ -176,12 +179,15 @@ fn person() -> String {
 }
 
 /// Finds the run with this identity or this unambiguous prefix.
-fn find(runs: &StoredRuns, beginning: &str) -> Result<ListedRun, Problem> {
+///
+/// # Errors
+/// Returns an error if there is none, which names the command that `lists` them, or if there are several.
+pub fn find(runs: &StoredRuns, beginning: &str, lists: &str) -> Result<ListedRun, Problem> {
     let mut fitting = runs.list().map_err(|problem| Problem::Failed(problem.to_string()))?;
     fitting.retain(|(key, _)| key.handle.starts_with(beginning));
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
-        0 => Err(Problem::Failed(format!("there is no run `{beginning}`; `lispbox approvals list` lists them"))),
+        0 => Err(Problem::Failed(format!("there is no run `{beginning}`; `{lists}` lists them"))),
         count => Err(Problem::Usage(format!("`{beginning}` is ambiguous: {count} runs match; give more of the run"))),
     }
 }
@@ -207,7 +213,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             outln!(
                 "{}",
                 json!({
-                    "run": handle, "principal": principal, "state": word(state), "open": calls,
+                    "run": handle, "principal": principal, "state": state.word(), "open": calls,
                     "since": seconds(run.since()), "expires": seconds(run.expires()),
                 })
             );
@@ -218,7 +224,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             .map(|call| format!("{} {}/{}", call.number, call.question.server, call.question.tool))
             .collect();
         let tools = for_stdout(&tools.join(", ")).into_owned();
-        outln!("{handle}  {principal:<10}  {:<8}  {:<18}  {tools}", word(state), left(&run));
+        outln!("{handle}  {principal:<10}  {:<8}  {:<18}  {tools}", state.word(), left(&run));
     }
     if count == 0 && !as_json {
         errln!("no program waits for approval");
@@ -227,7 +233,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
 }
 
 fn show(key: &Key, run: &StoredRun) {
-    outln!("run {} of {}: {}", key.handle, key.principal, word(run.state()));
+    outln!("run {} of {}: {}", key.handle, key.principal, run.state().word());
     outln!("{}", left(run));
     outln!("\nprogram:\n{}", for_stdout(run.run().program().trim_end()));
     for call in run.open() {
@@ -264,7 +270,7 @@ fn decide(
     run: &str,
     change: impl FnOnce(&mut StoredRun) -> Result<Vec<(OpenCall, &'static str)>, String>,
 ) -> Result<Key, Problem> {
-    let (key, _) = find(runs, run)?;
+    let (key, _) = find(runs, run, LISTS)?;
     let (changed, left) = runs
         .change(&key, |run| {
             let changed = change(run)?;
@@ -289,16 +295,6 @@ fn described(call: &OpenCall) -> serde_json::Value {
         "call": call.number, "server": question.server, "tool": question.tool, "arguments": question.arguments,
         "rule": question.rule, "unknown": call.is_unknown,
     })
-}
-
-fn word(state: RunState) -> &'static str {
-    match state {
-        RunState::Waiting => "waiting",
-        RunState::Decided => "decided",
-        RunState::Running => "running",
-        RunState::Begun => "begun",
-        RunState::Ended => "ended",
-    }
 }
 
 /// `expires in 6 days`

@@ -27,6 +27,7 @@ mod process;
 mod recording;
 mod repl;
 mod run;
+mod runs;
 mod sample_mailbox;
 mod serve;
 mod sessions;
@@ -67,6 +68,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Sessions(sessions::Sessions),
     Approvals(approvals::Approvals),
+    Runs(runs::Runs),
     Audit(audit::Audit),
     Tools(tools::Tools),
     Config(config::Config),
@@ -94,6 +96,7 @@ fn run(command: Command) -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Sessions(command) => command.run(),
         Command::Approvals(command) => command.run(),
+        Command::Runs(command) => command.run(),
         Command::Audit(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Config(command) => command.run(&CommandLine::command()),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use lispbox::lang::parse_size;
 use lispbox::server::{
-    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, RecordOptions, Redaction, ReplyForm,
-    Secrets, ServeOptions, serve_http, serve_stdio,
+    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, RecordOptions, Redaction,
+    ReplyForm, Secrets, ServeOptions, serve_http, serve_stdio,
 };
 
 use crate::address::Address;

@@ -1,6 +1,8 @@
-//! Operations of a program on its own session: forgetting definitions, copying it, ending it.
+//! Operations of a program on its own session: forgetting definitions, copying it, ending it; and questions about runs.
 
+use super::arguments::string;
 use crate::error::{Error, Outcome};
+use crate::json;
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
@@ -41,7 +43,24 @@ pub const TABLE: &[Builtin] = &[
             Err(reason) => Err(Error::new("NoSession", reason.clone()).into()),
         },
     ),
+    Builtin::new(
+        "run/status",
+        &["[]", "[run]"],
+        "The programs of this user that wait for approval or were cut off, each a map with `:run`, `:state` and open \
+         `:calls`; or that of one run.",
+        &[("(run/status)", "[]")],
+        run_status,
+    ),
 ];
+
+fn run_status(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let run = arguments.first().map(string).transpose()?;
+    let status = machine.core.host.runs(run);
+    match &*status {
+        Ok(text) => json::parse(machine, text),
+        Err(reason) => Err(Error::new("NoRun", reason.clone()).into()),
+    }
+}
 
 fn forget(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut found = Vec::with_capacity(arguments.len());

@@ -185,6 +185,8 @@ codes! {
     NoMatchingClause,
     /// No method of a multimethod or protocol applies.
     NoMethod,
+    /// A question about a run that does not exist, or where runs are not stored.
+    NoRun,
     /// A session function where there is no session.
     NoSession,
     /// Something of Clojure that lispbox does not have.

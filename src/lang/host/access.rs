@@ -139,6 +139,10 @@ impl HostAccess {
         Outside::of(|| self.host().fork_session())
     }
 
+    pub(crate) fn runs(&self, run: Option<&str>) -> Outside<Result<String, String>> {
+        Outside::of(|| self.host().runs(run))
+    }
+
     pub(crate) fn close_session(&self) -> Outside<Result<(), String>> {
         Outside::of(|| self.host().close_session())
     }

@@ -1,6 +1,8 @@
 //! The knowledge about servers and tools that a run has received from its host: recorded, and given again.
 
-use crate::host::{Audience, CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::host::{
+    Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
+};
 use crate::runs::recorder::unrecorded;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -138,7 +140,7 @@ where
         self.inner.call(call)
     }
 
-    fn decide(&self, questions: &[crate::host::Question]) -> Vec<crate::host::Decision> {
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
         self.inner.decide(questions)
     }
 
@@ -260,6 +262,10 @@ impl Host for Stage {
 
     fn call(&self, call: ToolCall) -> ToolReply {
         ToolReply::Diverged(unrecorded(&call))
+    }
+
+    fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        questions.iter().map(|_| Decision::Pending).collect()
     }
 
     fn close_session(&self) -> Result<(), String> {

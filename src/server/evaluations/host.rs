@@ -14,11 +14,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::lang::NO_HANDLES;
 use crate::lang::{
     Audience, CallId, Catalogue, Decision, Found, Host, Keep, Logged, Question, Recorder, RunLog, Server, Tool,
     ToolCall, ToolError, ToolReply,
 };
+use crate::lang::{NO_HANDLES, NO_RUNS};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
@@ -27,6 +27,9 @@ use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Consent, Grants, no_approver};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::telemetry::log;
+
+/// Describes all runs of a principal that have not ended, or one of them, as JSON text.
+pub(in crate::server) type RunStatus = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;
 
 /// The host of one evaluation. [`EvaluationHost::into_host`] completes it.
 pub struct EvaluationHost {
@@ -43,6 +46,8 @@ pub struct EvaluationHost {
     activity: Arc<Activity>,
     /// Records the program's requests for its session, if it has one.
     session_requests: Option<Arc<SessionRequests>>,
+    /// Describes the runs of the principal.
+    run_status: Option<RunStatus>,
     /// The permissions of the evaluation.
     consent: Arc<Consent>,
     /// The calls on which a person must decide, with their audit records.
@@ -75,6 +80,7 @@ impl EvaluationHost {
             identity,
             activity: Arc::default(),
             session_requests: None,
+            run_status: None,
             asked: Mutex::default(),
             refused: Mutex::default(),
         }
@@ -101,6 +107,11 @@ impl EvaluationHost {
     ) -> EvaluationHost {
         let consent = Arc::new(Consent::new(Arc::clone(&identity), approver).with_grants(grants));
         EvaluationHost { identity, consent, ..self }
+    }
+
+    /// Sets what describes the runs of the principal.
+    pub(in crate::server) fn with_runs(self, run_status: Option<RunStatus>) -> EvaluationHost {
+        EvaluationHost { run_status, ..self }
     }
 
     /// Sets where the activity of the evaluation and its requests for its session are recorded.
@@ -395,6 +406,10 @@ impl Host for EvaluationHost {
 
     fn fork_session(&self) -> Result<String, String> {
         self.session_requests.as_ref().ok_or(NO_HANDLES)?.fork()
+    }
+
+    fn runs(&self, run: Option<&str>) -> Result<String, String> {
+        self.run_status.as_ref().ok_or(NO_RUNS)?(run)
     }
 
     fn close_session(&self) -> Result<(), String> {

@@ -7,7 +7,7 @@ mod program;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use host::EvaluationHost;
+use host::{EvaluationHost, RunStatus};
 use program::{Finished, ProgramRun};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
@@ -102,6 +102,7 @@ struct Hosted {
     identity: Arc<Identity>,
     requests: Arc<SessionRequests>,
     grants: Option<Arc<dyn Grants>>,
+    run_status: Option<RunStatus>,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -355,7 +356,10 @@ impl Evaluations {
         let grants = self.persistence.as_ref().map(|persistence| {
             Arc::new(SessionGrants::new(persistence.store(), &caller.name, &entry.handle)) as Arc<dyn Grants>
         });
-        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants };
+        let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
+        let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
+        let run_status = Some(run_status);
+        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants, run_status };
         let finished = self.blocking(turn, caller, hosted, work).await?;
         let Finished { mut reply, state, copies, definer, asked } = finished?;
         if let Some(asked) = &asked {
@@ -452,7 +456,7 @@ impl Evaluations {
         let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
-        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None };
+        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None };
         self.blocking(turn, caller, hosted, move |session, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;
@@ -503,7 +507,7 @@ impl Evaluations {
         hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let Hosted { slots, identity, requests, grants } = hosted;
+        let Hosted { slots, identity, requests, grants, run_status } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         self.downstreams.refresh();
@@ -511,6 +515,7 @@ impl Evaluations {
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
         let host = host.known_as(identity, Arc::clone(&caller.approver), grants);
+        let host = host.with_runs(run_status);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {

@@ -85,10 +85,8 @@ impl Grant {
         if count == Some(0) {
             return Err("a grant covers at least one call".to_owned());
         }
-        let call_as_sent = GrantedCall {
-            session: sha256(run.session().as_bytes()),
-            arguments: call.question.arguments.to_string(),
-        };
+        let call_as_sent =
+            GrantedCall { session: sha256(run.session().as_bytes()), arguments: call.question.arguments.to_string() };
         Ok(Grant {
             version: VERSION,
             server: call.question.server.clone(),
@@ -193,7 +191,9 @@ impl StoredGrants {
     /// Returns why it may not have ended, as a clause.
     pub fn revoke(&self, key: &Key) -> Result<(), String> {
         let taken = match wait_for_lease(&*self.0, key, PATIENCE, || false) {
-            Err(Problem::Unknown | Problem::Expired) => return Err("there is no such grant, or it has ended".to_owned()),
+            Err(Problem::Unknown | Problem::Expired) => {
+                return Err("there is no such grant, or it has ended".to_owned());
+            }
             taken => taken.map_err(|problem| unusable(&problem))?,
         };
         self.0.remove(key, Some(&taken.lease)).map_err(|problem| unusable(&problem))
@@ -238,12 +238,7 @@ impl StoredGrants {
         counted.map_err(|problem| unusable(&problem))
     }
 
-    fn count_under(
-        &self,
-        key: &Key,
-        lease: &crate::store::Lease,
-        wanted: &Grant,
-    ) -> Result<Option<String>, Problem> {
+    fn count_under(&self, key: &Key, lease: &crate::store::Lease, wanted: &Grant) -> Result<Option<String>, Problem> {
         let Some(read) = self.0.read(key, 0)? else { return Ok(None) };
         let grant = Grant::decode(&read.text).map_err(Problem::Damaged)?;
         let covers = (&grant.server, &grant.tool, &grant.call) == (&wanted.server, &wanted.tool, &wanted.call);

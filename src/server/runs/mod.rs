@@ -6,6 +6,7 @@
 //! may change something before it is sent.
 
 pub(in crate::server) mod grants;
+pub(in crate::server) mod listing;
 pub(in crate::server) mod recorded;
 mod resumed;
 pub(in crate::server) mod stored;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{self, CallState, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
@@ -24,10 +26,11 @@ use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
 
+use listing::{RUN, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use stored::{OpenCall, RUN, Start, StoredRun, StoredRuns, missing};
+use stored::{RunState, Start, StoredRun};
 
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -201,6 +204,26 @@ impl Runs {
         Runs { waiting: Mutex::default(), put: Mutex::default(), persistence, record, purged: Mutex::default() }
     }
 
+    /// Reports in the log, in the background, the runs whose processes died while they were evaluated.
+    pub(in crate::server) fn report_cut_off(&self) {
+        let Some(persistence) = &self.persistence else { return };
+        let runs = StoredRuns::new(Arc::clone(persistence.store()));
+        let work = move || {
+            for (Key { principal, handle }, run) in runs.list().unwrap_or_default() {
+                let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown);
+                if unknown > 0 {
+                    tracing::warn!(
+                        run = handle, principal, calls = unknown,
+                        "it is not known whether calls of a program happened, because its process died: see \
+                         `lispbox approvals show`"
+                    );
+                }
+            }
+        };
+        // Without the thread, `lispbox approvals list` shows them all the same.
+        let _ = std::thread::Builder::new().name("runs".to_owned()).spawn(work);
+    }
+
     /// Returns the store of the sessions, if there is one.
     pub(in crate::server) fn persistence(&self) -> Option<&Arc<Persistence>> {
         self.persistence.as_ref()
@@ -275,14 +298,12 @@ impl Runs {
             true => HeldRecord::take(persistence, key, CancellationToken::new(), stored.run().limits().total)?.1,
             false => stored,
         };
-        let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) =
-            stored.open().into_iter().partition(|open| open.is_unknown);
         let session = stored.session().to_owned();
         Ok(Some(FoundRun {
             session: if stored.start().is_some() { RunSession::Begun(session) } else { RunSession::Stored(session) },
             program: stored.run().program().to_owned(),
             limits: stored.run().limits().clone(),
-            asked: asked_of(identity, &stored, open, unknown.len()),
+            asked: stored.asked(identity),
             arguments: stored.arguments().map(str::to_owned),
             ended: stored.reply().cloned().map(Box::new),
         }))
@@ -320,6 +341,48 @@ impl Runs {
             return Err(not_resumed("another request with this run key has begun meanwhile: call again"));
         }
         Ok(ResumedRun::stored(found, record))
+    }
+
+    /// Describes the runs of a principal that have not ended, or one run: the text of a JSON array or object. Blocks.
+    ///
+    /// # Errors
+    /// Returns why it cannot, as a clause.
+    pub(in crate::server) fn status(&self, principal: &str, run: Option<&str>) -> Result<String, String> {
+        let described = |identity: &str, asked: &AskedRun, state: &str| {
+            let tool = |call: &AskedCall| format!("{}/{}", call.question.server, call.question.tool);
+            let calls: Vec<String> = asked.calls.iter().map(tool).collect();
+            json!({
+                "run": identity, "state": state, "calls": calls, "unknown": asked.unknown,
+                "expires_in_seconds": asked.expires.as_secs(),
+            })
+        };
+        let here =
+            |(identity, waiting): (&String, &WaitingRun)| described(identity, &waiting.asked(identity), "waiting");
+        if let Some(identity) = run {
+            if let Some(waiting) = self.waiting().get(identity).filter(|run| run.is_of(principal)) {
+                return Ok(here((&identity.to_owned(), waiting)).to_string());
+            }
+            let none = || format!("there is no run `{identity}`: it has expired, or never existed");
+            let persistence = self.persistence.as_ref().ok_or_else(none)?;
+            let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
+            let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| none())?;
+            return Ok(described(identity, &stored.asked(identity), stored.state().word()).to_string());
+        }
+        let waiting = self.waiting();
+        let mut all: Vec<_> = waiting.iter().filter(|(_, run)| run.is_of(principal)).map(here).collect();
+        drop(waiting);
+        if let Some(persistence) = &self.persistence {
+            let listed = StoredRuns::new(Arc::clone(persistence.store())).of(principal);
+            for (Key { handle, .. }, run) in listed.map_err(|problem| problem.to_string())? {
+                match run {
+                    Ok(run) if run.state() != RunState::Ended => {
+                        all.push(described(&handle, &run.asked(&handle), run.state().word()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(serde_json::Value::Array(all).to_string())
     }
 
     /// Returns a run without a key that is about to be evaluated for the first time; `None` if there is no store. Nothing
@@ -425,7 +488,7 @@ impl Runs {
             }
             record.write(&stored)?;
             self.put().insert(record.identity().to_owned(), (principal.to_owned(), Instant::now()));
-            return Ok(asked_of(record.identity(), &stored, stored.open(), 0));
+            return Ok(stored.asked(record.identity()));
         }
         let identity = store::handle()?;
         let waiting =
@@ -481,17 +544,6 @@ impl Runs {
         if let Err(problem) = std::thread::Builder::new().name("purge".to_owned()).spawn(work) {
             tracing::warn!(%problem, "expired runs could not be removed");
         }
-    }
-}
-
-fn asked_of(identity: &str, stored: &StoredRun, open: Vec<OpenCall>, unknown: usize) -> AskedRun {
-    AskedRun {
-        identity: identity.to_owned(),
-        round: stored.round(),
-        calls: open.iter().map(OpenCall::asked).collect(),
-        expires: stored.expires().duration_since(std::time::SystemTime::now()).unwrap_or_default(),
-        is_stored: true,
-        unknown,
     }
 }
 

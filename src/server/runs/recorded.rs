@@ -28,7 +28,7 @@ impl Default for RecordOptions {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// The text of its session before it began; absent if nothing was defined.
+    /// The text of its session before it began; absent if the session could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The text of its data.
@@ -42,6 +42,11 @@ pub struct Recorded {
     /// The SHA-256 of the text of its session afterwards, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+}
+
+/// Returns the SHA-256 of the text of a session, in hexadecimal, as [`Recorded::after`] has it.
+pub fn fingerprint(session: &str) -> String {
+    sha256(session.as_bytes())
 }
 
 /// A run while it is recorded.
@@ -70,7 +75,7 @@ impl Recording {
         host: Arc<dyn Host>,
     ) -> Recording {
         let before = before.unwrap_or_else(|| Recorded {
-            session: if session.bindings() == 0 { None } else { session.encode().ok() },
+            session: session.encode().ok(),
             data: data.cloned(),
             observed: Observed::default(),
             reply: None,
@@ -85,17 +90,12 @@ impl Recording {
     }
 
     /// Ends the recording with the reply, the session and the log as the evaluation left them.
-    pub(in crate::server) fn end(
-        self,
-        reply: &Reply,
-        session: &mut dyn Environment,
-        log: Logged,
-    ) -> FinishedRecording {
+    pub(in crate::server) fn end(self, reply: &Reply, session: &mut dyn Environment, log: Logged) -> FinishedRecording {
         let Recording { options, mut before, witness } = self;
         before.observed.extend(witness.observed());
         if reply.mark.is_none() {
             before.reply = Some(Box::new(reply.clone()));
-            before.after = session.encode().ok().map(|text| sha256(text.as_bytes()));
+            before.after = session.encode().ok().map(|text| fingerprint(&text));
         }
         FinishedRecording { options, recorded: before, log }
     }

@@ -11,8 +11,9 @@ use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
 
+use super::listing::{PATIENCE, RUN, missing};
 use super::recorded::Recorded;
-use super::stored::{PATIENCE, RUN, Start, StoredRun, missing, push_change};
+use super::stored::{Start, StoredRun, push_change};
 use super::{WaitingRun, not_resumed};
 
 /// A run that is being evaluated, for the first time or again. In a store it is leased until this is dropped.
@@ -212,7 +213,9 @@ impl HeldRecord {
             place.is_created = true;
             let created = store.create(&self.key, text, &names);
             // A record that exists is that of an earlier attempt, which the store did not confirm.
-            created.clone().or_else(|problem| if problem == Problem::Changed { Ok(()) } else { Err(missing(&problem)) })?;
+            created
+                .clone()
+                .or_else(|problem| if problem == Problem::Changed { Ok(()) } else { Err(missing(&problem)) })?;
             place.version = 1;
             self.lease(place, PATIENCE).map_err(|problem| missing(&problem))?;
             if created.is_ok() {

@@ -10,22 +10,15 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, CallState, Decision, Failure, LogChange, Logged, Mark, Reply, RunError, Status, Suspended, ToolReply};
+use crate::lang::{CallId, CallState, Decision, LogChange, Logged, Mark, Reply, RunError, Suspended, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
-use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, wait_for_lease};
 
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
-use super::{AskedCall, WAITING, asked_calls};
-
-/// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
-pub(crate) const RUN: &str = "lispbox/run";
+use super::{AskedCall, AskedRun, WAITING, asked_calls};
 
 /// The version of the first line.
 const VERSION: u32 = 1;
-
-/// The time for which a process waits for another one that holds a run: it outlasts the lease of a dead one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
 
 /// A run in a store.
 #[derive(Clone, Debug)]
@@ -120,6 +113,19 @@ pub enum RunState {
     Begun,
     /// It has ended.
     Ended,
+}
+
+impl RunState {
+    /// Returns the word for the state: `waiting`, `decided`, `running`, `begun` or `ended`.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunState::Waiting => "waiting",
+            RunState::Decided => "decided",
+            RunState::Running => "running",
+            RunState::Begun => "begun",
+            RunState::Ended => "ended",
+        }
+    }
 }
 
 /// A call on which a person has to decide.
@@ -262,6 +268,11 @@ impl StoredRun {
         Ok(StoredRun { head: Head { resumed_at: Some(version), ..self.head.clone() }, ..self.clone() })
     }
 
+    /// Returns the run, with whether a process is evaluating it.
+    pub(super) fn running(self, is_running: bool) -> StoredRun {
+        StoredRun { is_running, ..self }
+    }
+
     /// Returns the run.
     pub fn run(&self) -> &Suspended {
         &self.run
@@ -359,6 +370,19 @@ impl StoredRun {
         open.collect()
     }
 
+    /// Returns the questions of the run to a person.
+    pub(super) fn asked(&self, identity: &str) -> AskedRun {
+        let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) = self.open().into_iter().partition(|open| open.is_unknown);
+        AskedRun {
+            identity: identity.to_owned(),
+            round: self.head.round,
+            calls: open.iter().map(OpenCall::asked).collect(),
+            expires: self.expires().duration_since(SystemTime::now()).unwrap_or_default(),
+            is_stored: true,
+            unknown: unknown.len(),
+        }
+    }
+
     /// Returns the state of the run.
     pub fn state(&self) -> RunState {
         match &self.head.ended {
@@ -437,141 +461,10 @@ impl StoredRun {
     }
 }
 
-/// A run with its key, or the reason why it cannot be read.
-pub type ListedRun = (Key, Result<StoredRun, String>);
-
-/// The runs of a store, for the people who decide on their calls.
-///
-/// ```no_run
-/// use lispbox::server::StoredRuns;
-///
-/// let store = lispbox::store::open_existing("sqlite:/var/lib/lispbox/sessions.db").unwrap();
-/// let runs = StoredRuns::new(store);
-/// for (key, run) in runs.list().unwrap() {
-///     println!("{}: {} open calls", key.handle, run.map_or(0, |run| run.open().len()));
-/// }
-/// ```
-pub struct StoredRuns(Arc<dyn Store>);
-
-impl StoredRuns {
-    /// Creates the view of a store.
-    pub fn new(store: Arc<dyn Store>) -> StoredRuns {
-        StoredRuns(store)
-    }
-
-    /// Returns true if a record of a store is a run, not a session.
-    pub fn has(summary: &Summary) -> bool {
-        summary.names.iter().any(|name| name == RUN)
-    }
-
-    /// Returns all runs that have not expired, the most recently changed first. A run that cannot be read is listed with
-    /// the reason.
-    ///
-    /// # Errors
-    /// Returns the problem of the store.
-    pub fn list(&self) -> Result<Vec<ListedRun>, Problem> {
-        let mut runs = Vec::new();
-        for summary in self.0.list()?.into_iter().filter(StoredRuns::has) {
-            let is_running = summary.is_leased;
-            let run = self.read(&summary.key).map(|run| StoredRun { is_running, ..run });
-            if !run.as_ref().is_ok_and(StoredRun::is_expired) {
-                runs.push((summary.key, run));
-            }
-        }
-        Ok(runs)
-    }
-
-    /// Removes the runs that have expired.
-    ///
-    /// # Errors
-    /// Returns the problem of the store.
-    pub(super) fn purge(&self) -> Result<(), Problem> {
-        for Summary { key, .. } in self.0.list()?.into_iter().filter(StoredRuns::has) {
-            if self.read(&key).is_ok_and(|run| run.is_expired()) {
-                // A process that has its lease sees that it has expired.
-                let _ = self.0.remove(&key, None);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a run.
-    ///
-    /// # Errors
-    /// Returns why it cannot be read.
-    pub fn read(&self, key: &Key) -> Result<StoredRun, String> {
-        let stored = self.0.read(key, 0).map_err(|problem| missing(&problem))?;
-        let text = stored.map(|stored| stored.text).unwrap_or_default();
-        StoredRun::decode(&text).map_err(|problem| problem.to_string())
-    }
-
-    /// Changes a run that no process is resuming, and returns what `change` returns. Of two changes at the same time, the
-    /// second sees the first.
-    ///
-    /// # Errors
-    /// Returns why nothing was changed.
-    pub fn change<R>(&self, key: &Key, change: impl FnOnce(&mut StoredRun) -> Result<R, String>) -> Result<R, String> {
-        let taken = wait_for_lease(&*self.0, key, PATIENCE, || false);
-        let lease = taken.map_err(|problem| missing(&problem))?.lease;
-        let changed = self.change_under(key, &lease, change);
-        // Without it the lease expires.
-        let _ = self.0.release(key, &lease);
-        changed
-    }
-
-    fn change_under<R>(
-        &self,
-        key: &Key,
-        lease: &Lease,
-        change: impl FnOnce(&mut StoredRun) -> Result<R, String>,
-    ) -> Result<R, String> {
-        let stored = self.0.read(key, 0).map_err(|problem| missing(&problem))?;
-        let stored = stored.ok_or_else(|| "the run cannot be read".to_owned())?;
-        let mut run = StoredRun::decode(&stored.text).map_err(|problem| problem.to_string())?;
-        if run.is_expired() {
-            return Err("the run has expired: it waited too long".to_owned());
-        }
-        let outcome = change(&mut run)?;
-        let written = self.0.write(key, lease, stored.version, &run.encode(), &[RUN.to_owned()]);
-        written.map_err(|problem| format!("the decision may not be recorded: {}", missing(&problem)))?;
-        Ok(outcome)
-    }
-
-    /// Ends a run that no process is resuming: its open calls are never made. Its record remains, so that a client that
-    /// repeats the call does not begin it again.
-    ///
-    /// # Errors
-    /// Returns why it was not ended.
-    pub fn cancel(&self, key: &Key, by: &str) -> Result<(), String> {
-        self.change(key, |run| {
-            if run.head.ended.is_some() {
-                return Err("the run has ended".to_owned());
-            }
-            let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
-            let rendered = format!("Cancelled: {message}");
-            let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
-            *run = run.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
-            Ok(())
-        })
-    }
-}
-
 /// Adds a change of its log to the text of a run.
 pub(super) fn push_change(text: &mut String, change: &LogChange) {
     text.push_str(&serde_json::to_string(change).expect("it is data"));
     text.push('\n');
-}
-
-/// Describes a problem of the store with a run.
-pub(super) fn missing(problem: &Problem) -> String {
-    match problem {
-        Problem::Unknown => "there is no such run: it was cancelled, or never existed".to_owned(),
-        Problem::Expired => "the run has expired: it waited too long".to_owned(),
-        Problem::Leased => "the run is being resumed, or another person decides on it at this moment".to_owned(),
-        Problem::Lost | Problem::Changed => "another process has taken the run meanwhile".to_owned(),
-        Problem::Damaged(what) => format!("the run is damaged: {what}"),
-        Problem::Unavailable(reason) | Problem::Unusable(reason) => format!("the store cannot be used: {reason}"),
-    }
 }
 
 /// Returns the time in seconds since 1970.

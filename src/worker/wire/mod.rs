@@ -106,6 +106,7 @@ pub(super) enum Question {
     Random,
     Fork,
     Close,
+    Runs(Option<String>),
 }
 
 /// The answer of the host to a question.
@@ -130,6 +131,7 @@ pub(super) enum Answer {
     Random(u64),
     Forked(Result<String, String>),
     Closed(Result<(), String>),
+    Runs(Result<String, String>),
 }
 
 /// A [`Tool`] with its schemas as text.

@@ -40,13 +40,12 @@ const COUNTED: [(&str, &str); 12] = [
 ///
 /// # Errors
 /// Returns an error if the terminal cannot be used.
-pub fn hold(context: EvaluationContext, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
+pub fn hold(context: EvaluationContext, session: Session, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
     context.outlive_interrupts()?;
     let _input = InputMode::held();
     let paint = Paint::for_stdout();
     let scope = Scope::new(vocabulary::words(context.registry()), context.observer());
     let keyboard = Keyboard::open(scope, context.limits.program, history, paint)?;
-    let session = context.session();
     let mut conversation =
         Conversation { context, session, keyboard, paint, tells_spent: false, folded: String::new() };
     conversation.greet();

@@ -15,10 +15,11 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Args;
+use lispbox::lang::Session;
 use lispbox::lang::internal::form::Form;
 use lispbox::lang::internal::reader::{self, ReadError};
 
-use crate::context::{Problem, Settings};
+use crate::context::{EvaluationContext, Problem, Settings};
 
 /// Evaluates what you type; from a pipe, stops at the first error.
 #[derive(Args)]
@@ -46,17 +47,33 @@ impl Repl {
         let context = self.settings.open()?;
         if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
             let history = if self.no_history { None } else { history::place(self.history) };
-            return conversation::hold(context, history);
+            let session = context.session();
+            return conversation::hold(context, session, history);
         }
         if context.has_tools() {
             context.stop_on_interrupt();
         }
-        script::run(&context, self.keep_going)
+        let session = context.session();
+        script::run(&context, session, self.keep_going)
     }
 }
 
+/// Holds a REPL in a session.
+///
+/// # Errors
+/// Returns an error if the terminal or standard input cannot be used.
+pub fn hold(context: EvaluationContext, session: Session) -> Result<ExitCode, Problem> {
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return conversation::hold(context, session, None);
+    }
+    script::run(&context, session, false)
+}
+
 /// Splits a text into its forms, each with its offset.
-fn forms(text: &str) -> Result<Vec<(usize, String)>, ReadError> {
+///
+/// # Errors
+/// Returns an error if it cannot be read.
+pub fn forms(text: &str) -> Result<Vec<(usize, String)>, ReadError> {
     let excerpt = |form: &Form| {
         let (start, end) = (form.span.start as usize, form.span.end as usize);
         (start, text.get(start..end).unwrap_or_default().to_owned())

@@ -13,8 +13,7 @@ use crate::terminal::{Prints, advise_on_limit, show};
 ///
 /// # Errors
 /// Returns an error if standard input cannot be read.
-pub fn run(context: &EvaluationContext, keep_going: bool) -> Result<ExitCode, Problem> {
-    let mut session = context.session();
+pub fn run(context: &EvaluationContext, mut session: Session, keep_going: bool) -> Result<ExitCode, Problem> {
     let mut pending = Pending::default();
     let mut all_well = true;
     loop {
