@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::http_client::{Server, evaluation, tokens_file};
-use crate::mcp_client::{Answer, Client, installed};
+use crate::mcp_client::{Answer, Client};
 use serde_json::{Value, json};
 
 /// Tools that append a line to a file: `notes/add`, which is allowed, and `notes/share`, about which a person is asked.
-fn configuration(folder: &Path) -> Value {
+pub fn configuration(folder: &Path) -> Value {
     let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
     let append = |name: &str| {
         let file = folder.join(name);
@@ -25,7 +25,7 @@ fn configuration(folder: &Path) -> Value {
     })
 }
 
-fn lines(folder: &Path, name: &str) -> Vec<String> {
+pub fn lines(folder: &Path, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -270,32 +270,6 @@ fn over_http_a_client_of_an_older_revision_is_asked_on_the_stream_of_its_call() 
         assert!(reply["result"].to_string().contains(expected), "{reply}");
     }
     assert_eq!(lines(folder.path(), "shared"), ["a"]);
-}
-
-#[test]
-fn a_client_that_nobody_here_wrote_answers_in_rounds() {
-    let Some(python) = installed("venv/bin/python") else { return };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/asking_in_rounds.py");
-    for over_http in [false, true] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("servers.json");
-        std::fs::write(&file, configuration(folder.path()).to_string()).expect("written");
-        let server = over_http.then(|| Server::start(&["--config", &file.to_string_lossy()], &[]));
-        let mut command = Command::new(&python);
-        command.arg(&script).env("PROGRAM", FIVE.replace("(println (count sent)) ", ""));
-        match &server {
-            Some(server) => command.arg(server.url()),
-            None => command.args([env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file),
-        };
-        let said = command.output().expect("it runs");
-        assert_eq!(
-            String::from_utf8_lossy(&said.stdout),
-            "asked A program wants to call notes/share with\n\
-             2026-07-28 (\"added 1\" \"added 2\" \"added 3\" \"added 4\" \"added 5\")\n",
-            "{said:?}"
-        );
-        assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
-    }
 }
 
 #[test]
