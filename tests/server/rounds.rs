@@ -145,6 +145,23 @@ fn all_calls_that_can_be_asked_about_are_in_one_round() {
 }
 
 #[test]
+fn a_value_that_is_no_answer_to_a_form_is_not_taken_for_a_refusal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
+    let mut asked = result(&mut client, &first);
+    for value in [json!(12345), json!(null), json!({"action": "perhaps"}), json!({"content": {"allow": true}})] {
+        asked = result(&mut client, &next_round(&first, &asked, |_| Some(value.clone())));
+        assert_eq!(asked["inputRequests"]["call-001"]["method"], "elicitation/create", "{asked}");
+    }
+    // Answers to other questions are ignored.
+    let mut answered = next_round(&first, &asked, |_| Some(yes()));
+    answered["inputResponses"]["another"] = json!(12345);
+    assert!(text(&result(&mut client, &answered)).starts_with("\"added a\""));
+    assert_eq!(lines(folder.path(), "shared"), ["a"]);
+}
+
+#[test]
 fn a_state_is_good_once_and_for_its_call_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &[]);

@@ -142,14 +142,12 @@ fn key(place: usize) -> String {
     format!("call-{:03}", place + 1)
 }
 
-/// Returns the decision of a round on a call; `None` if there is no answer.
+/// Returns the decision of a round on a call; `None` if there is no answer, or one that is not an answer to a form.
 pub(in crate::server) fn decision(asked: &AskedCall, responses: Option<&InputResponses>) -> Option<Decision> {
     let answer = responses?.get(&key(asked.place))?;
-    let answer = serde_json::from_value::<ElicitResult>(answer.clone());
-    let is_yes = answer.is_ok_and(|answer| {
-        answer.action == ElicitationAction::Accept
-            && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true))
-    });
+    let answer = serde_json::from_value::<ElicitResult>(answer.clone()).ok()?;
+    let is_yes = answer.action == ElicitationAction::Accept
+        && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true));
     let no = || Decision::Denied(format!("a person was asked and said no ({})", asked.question.rule));
     Some(if is_yes { Decision::Approved } else { no() })
 }
