@@ -300,7 +300,10 @@ fn the_audit_log_has_the_question_and_the_call() {
     let mut client = Client::start_stateless(&configuration(folder.path()), &["--audit", &log.to_string_lossy()]);
     let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
     let asked = result(&mut client, &first);
-    result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    let mut answered = next_round(&first, &asked, |_| Some(yes()));
+    result(&mut client, &answered);
+    answered["requestState"] = json!("rs1.AAAA.BBBB");
+    assert_eq!(refused(&client.request("tools/call", answered)), "RunNotResumed");
     client.close();
     client.wait();
     let parts = log.read_dir().expect("it is a folder").map(|part| part.expect("it is readable").path());
@@ -311,7 +314,10 @@ fn the_audit_log_has_the_question_and_the_call() {
         .filter(|record| ["call", "intent", "evaluation"].iter().any(|kind| record["kind"] == *kind))
         .map(|record| format!("{} {}", record["kind"], record["outcome"]).replace('"', ""))
         .collect();
-    assert_eq!(outcomes, ["call asked", "evaluation Suspended", "intent null", "call ok", "evaluation ok"]);
+    assert_eq!(
+        outcomes,
+        ["call asked", "evaluation Suspended", "intent null", "call ok", "evaluation ok", "evaluation RunNotResumed"]
+    );
     let stats = Command::new(env!("CARGO_BIN_EXE_lispbox"))
         .args(["audit", "stats", "--audit"])
         .arg(&log)
