@@ -1,10 +1,10 @@
-//! A relay in front of lispbox through which scenarios of the suite call lispbox: a call of one of the suite's tools becomes
-//! a call of `lisp_eval` with a program that needs approval. The questions, states and results are lispbox's own, and the
-//! suite's answers reach lispbox unchanged.
+//! A relay in front of lispbox through which scenarios of the suite call lispbox: a call of one of the suite's tools
+//! becomes a call of `lisp_eval` with a program that needs approval. The questions, states and results are lispbox's
+//! own, and the suite's answers reach lispbox unchanged.
 //!
-//! For one of its tools ([`NAMED`]) the suite fixes the name of the question and sends some answers without a first round, as
-//! to a server that needs no state. There, `user_name` stands for `call-001`, lispbox's name of the first question, and the
-//! relay makes the first round that is missing.
+//! For one of its tools ([`NAMED`]) the suite fixes the name of the question and sends some answers without a first
+//! round, as to a server that needs no state. There, `user_name` stands for `call-001`, lispbox's name of the first
+//! question, and the relay makes the first round that is missing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -31,8 +31,8 @@ const NAMED: &str = "test_input_required_result_elicitation";
 const THEIRS: &str = "\"user_name\"";
 const OURS: &str = "\"call-001\"";
 
-/// Returns the program in place of a tool. No answer of the suite sets `allow`, so each is a refusal, which the programs
-/// catch.
+/// Returns the program in place of a tool. No answer of the suite sets `allow`, so each is a refusal, which the
+/// programs catch.
 fn program(tool: &str) -> Option<&'static str> {
     Some(match tool {
         NAMED

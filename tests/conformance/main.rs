@@ -1,6 +1,6 @@
 //! Runs MCP's official conformance suite against the product's HTTP stack: against a server with the contents that the
-//! suite expects ([`fixture`]), against lispbox itself where a scenario needs no tools of the suite, and against lispbox
-//! behind a relay that translates calls of the suite's tools ([`bridge`]) where a scenario is about questions.
+//! suite expects ([`fixture`]), against lispbox itself where a scenario needs no tools of the suite, and against
+//! lispbox behind a relay that translates calls of the suite's tools ([`bridge`]) where a scenario is about questions.
 //!
 //! The suite is expected below `$LISPBOX_PEERS`, with the `node` that it needs, in two releases: `conformance` supports
 //! 2026-07-28, `conformance-2025` earlier revisions.

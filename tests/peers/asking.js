@@ -1,8 +1,8 @@
 // The TypeScript SDK as a client of lispbox whose user answers questions about calls.
 // Arguments: the folder of the peers, the revision (`2026-07-28` has the package `@modelcontextprotocol/client`,
 // `2025-11-25` has `@modelcontextprotocol/sdk`), and the URL of a server or a command that starts one.
-// In the environment, CALLS is a list of arguments of `lisp_eval`, and ANSWERS a list of pairs: a text in a question, and the
-// answer to it. Without ANSWERS, the client does not declare that it shows forms.
+// In the environment, CALLS is a list of arguments of `lisp_eval`, and ANSWERS a list of pairs: a text in a question, and
+// the answer to it. Without ANSWERS, the client does not declare that it shows forms.
 // Prints a JSON object with the revision, the questions, the messages that were sent, and the results of the calls.
 const path = require("path");
 
@@ -40,9 +40,10 @@ async function main() {
       return answer;
     });
   }
-  const transport = target[0].startsWith("http")
-    ? new StreamableHTTPClientTransport(new URL(target[0]))
-    : new StdioClientTransport({ command: target[0], args: target.slice(1), env: { ...process.env }, stderr: "ignore" });
+  const [command, ...args] = target;
+  const transport = command.startsWith("http")
+    ? new StreamableHTTPClientTransport(new URL(command))
+    : new StdioClientTransport({ command, args, env: { ...process.env }, stderr: "ignore" });
   const sent = [];
   let negotiated;
   transport.setProtocolVersion = ((set) => (version) => {

@@ -1,5 +1,7 @@
-"""The Python `mcp` SDK as a client of lispbox whose user answers questions about calls. See `asking.js`, which takes the
-folder of the peers before these arguments, and prints the same without the messages that were sent."""
+"""The Python `mcp` SDK as a client of lispbox whose user answers questions about calls.
+
+It takes the arguments and variables of `asking.js` without the folder of the peers, and prints the same without the
+messages that were sent."""
 import asyncio
 import json
 import os

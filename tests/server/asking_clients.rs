@@ -1,5 +1,5 @@
-//! Approval through third-party clients that show forms: the TypeScript and Python SDKs, over standard input and output and
-//! over HTTP. In revision 2026-07-28 the reply to a call asks, in 2025-11-25 a request to the client does.
+//! Approval through third-party clients that show forms: the TypeScript and Python SDKs, over standard input and output
+//! and over HTTP. In revision 2026-07-28 the reply to a call asks, in 2025-11-25 a request to the client does.
 //!
 //! Below `$LISPBOX_PEERS` are `node_modules` with `@modelcontextprotocol/client` as `mcp-client`,
 //! `@modelcontextprotocol/sdk` and `node`, and the Python environments `venv` with `mcp` 2 and `fastmcp2` with `mcp` 1.
