@@ -1,10 +1,12 @@
 //! Runs MCP's official conformance suite against the product's HTTP stack: against a server with the contents that the
-//! suite expects ([`fixture`]), and against lispbox itself where a scenario needs no tools of the suite.
+//! suite expects ([`fixture`]), against lispbox itself where a scenario needs no tools of the suite, and against
+//! lispbox behind a relay that translates calls of the suite's tools ([`bridge`]) where a scenario is about questions.
 //!
 //! The suite is expected below `$LISPBOX_PEERS`, with the `node` that it needs, in two releases: `conformance` supports
 //! 2026-07-28, `conformance-2025` earlier revisions.
 #![cfg(feature = "cli")]
 
+mod bridge;
 mod fixture;
 #[path = "../http_client/mod.rs"]
 mod http_client;
@@ -18,6 +20,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bridge::Bridge;
 use fixture::Fixture;
 use http_client::Server;
 use lispbox::server::{CancellationToken, HttpOptions, serve_handler};
@@ -139,6 +142,48 @@ fn lispbox_itself_passes_what_needs_no_tools_of_the_suite() {
             if suite("conformance", &url, &arguments).is_none() {
                 return;
             }
+        }
+    }
+}
+
+/// Scenarios about questions in replies (from 2026-07-28 on) and during calls, by revision.
+const ASKING: [(&str, &[&str]); 2] = [
+    (
+        "2026-07-28",
+        &[
+            "input-required-result-basic-elicitation",
+            "input-required-result-basic-sampling",
+            "input-required-result-basic-list-roots",
+            "input-required-result-request-state",
+            "input-required-result-multiple-input-requests",
+            "input-required-result-multi-round",
+            "input-required-result-missing-input-response",
+            "input-required-result-non-tool-request",
+            "input-required-result-result-type",
+            "input-required-result-unsupported-methods",
+            "input-required-result-tampered-state",
+            "input-required-result-capability-check",
+            "input-required-result-ignore-extra-params",
+            "input-required-result-validate-input",
+            "server-stateless",
+        ],
+    ),
+    ("2025-11-25", &["tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"]),
+];
+
+#[test]
+fn lispbox_asks_for_approval_as_the_scenarios_about_questions_expect() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, bridge::configuration().to_string()).expect("written");
+    let server = Server::start(&["--config", &file.to_string_lossy()], &[]);
+    let bridge = Bridge::to(server.address);
+    let known = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/asking.yml");
+    for (revision, scenarios) in ASKING {
+        for scenario in scenarios {
+            let arguments = ["--scenario", scenario, "--spec-version", revision, "--expected-failures", known];
+            let Some(said) = suite("conformance", &bridge.url(), &arguments) else { return };
+            assert!(!said.contains("WARNING"), "{said}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::mcp_client::{Answer, Client, filesystem, installed};
+use crate::mcp_client::{Answer, Client, filesystem, installed, script};
 use serde_json::{Value, json};
 
 /// A program that writes a file with a tool that declares itself destructive.
@@ -190,12 +190,14 @@ fn a_client_that_nobody_here_wrote_is_asked() {
     let Some(python) = installed("venv/bin/python") else { return };
     let file = folder.path().join("servers.json");
     std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/asking_client.py");
     let mut command = Command::new(python);
-    command.arg(script).args([env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file);
-    let said = command.env("PROGRAM", write(folder.path(), "hello")).output().expect("it runs");
-    let text = String::from_utf8_lossy(&said.stdout);
-    assert!(text.starts_with("asked A program wants to call files/write_file with\n"), "{said:?}");
-    assert!(text.trim_end().ends_with("error False"), "{said:?}");
+    command.args([&script("asking.py"), "2025-11-25", env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file);
+    command.env("CALLS", json!([{"program": write(folder.path(), "hello")}]).to_string());
+    command.env("ANSWERS", json!([["", {"action": "accept", "content": {"allow": true}}]]).to_string());
+    let output = command.output().expect("it runs");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let asked = said["asked"][0].as_str().expect("a question");
+    assert!(asked.starts_with("A program wants to call files/write_file with\n"), "{said}");
+    assert_eq!(said["results"][0]["isError"], false, "{said}");
     assert_eq!(std::fs::read_to_string(folder.path().join("note.txt")).expect("written"), "hello");
 }

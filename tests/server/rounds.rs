@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::http_client::{Server, evaluation, tokens_file};
-use crate::mcp_client::{Answer, Client, installed};
+use crate::mcp_client::{Answer, Client};
 use serde_json::{Value, json};
 
 /// Tools that append a line to a file: `notes/add`, which is allowed, and `notes/share`, about which a person is asked.
-fn configuration(folder: &Path) -> Value {
+pub fn configuration(folder: &Path) -> Value {
     let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
     let append = |name: &str| {
         let file = folder.join(name);
@@ -25,7 +25,7 @@ fn configuration(folder: &Path) -> Value {
     })
 }
 
-fn lines(folder: &Path, name: &str) -> Vec<String> {
+pub fn lines(folder: &Path, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -72,6 +72,13 @@ fn text(result: &Value) -> String {
 fn code(result: &Value) -> String {
     let answer = Answer::of(&json!({ "result": result }));
     answer.record["error"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The code of a protocol error, which says that nothing was evaluated.
+fn refused(answer: &Value) -> &str {
+    let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("no error: {answer}"));
+    assert!(answer["error"]["code"] == -32602 && message.contains("nothing was evaluated"), "{answer}");
+    answer["error"]["data"]["error"].as_str().expect("a code")
 }
 
 const FIVE: &str = "(def sent (pmap (fn [n] (if (= n 3) (notes/share {:line \"3\"}) (notes/add {:line (str n)})))
@@ -138,6 +145,23 @@ fn all_calls_that_can_be_asked_about_are_in_one_round() {
 }
 
 #[test]
+fn a_value_that_is_no_answer_to_a_form_is_not_taken_for_a_refusal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
+    let mut asked = result(&mut client, &first);
+    for value in [json!(12345), json!(null), json!({"action": "perhaps"}), json!({"content": {"allow": true}})] {
+        asked = result(&mut client, &next_round(&first, &asked, |_| Some(value.clone())));
+        assert_eq!(asked["inputRequests"]["call-001"]["method"], "elicitation/create", "{asked}");
+    }
+    // Answers to other questions are ignored.
+    let mut answered = next_round(&first, &asked, |_| Some(yes()));
+    answered["inputResponses"]["another"] = json!(12345);
+    assert!(text(&result(&mut client, &answered)).starts_with("\"added a\""));
+    assert_eq!(lines(folder.path(), "shared"), ["a"]);
+}
+
+#[test]
 fn a_state_is_good_once_and_for_its_call_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
@@ -153,18 +177,15 @@ fn a_state_is_good_once_and_for_its_call_alone() {
     others[2]["requestState"] = json!(format!("{}A", &state[..state.len() - 1]));
     others[3]["requestState"] = json!("rs1.AAAA.BBBB");
     others[4].as_object_mut().expect("an object").remove("requestState");
-    for (other, expected) in
-        others.iter().zip(["RunNotResumed", "RunNotResumed", "RunNotResumed", "RunNotResumed", "InvalidArguments"])
-    {
-        let refused = result(&mut client, other);
-        assert_eq!(code(&refused), expected, "{refused}");
-        assert!(text(&refused).contains("nothing was evaluated") || expected == "InvalidArguments", "{refused}");
+    let expected = ["RunNotResumed", "RunNotResumed", "RunNotResumed", "RunNotResumed", "InvalidArguments"];
+    for (other, expected) in others.iter().zip(expected) {
+        assert_eq!(refused(&client.request("tools/call", other.clone())), expected);
     }
     assert!(lines(folder.path(), "shared").is_empty());
 
     // Another process does not take it.
     let mut other = Client::start_stateless(&configuration(folder.path()), &[]);
-    assert_eq!(code(&result(&mut other, &answered)), "RunNotResumed");
+    assert_eq!(refused(&other.request("tools/call", answered.clone())), "RunNotResumed");
 
     assert!(text(&result(&mut client, &answered)).starts_with("\"added a\""));
     let again = result(&mut client, &answered);
@@ -240,15 +261,15 @@ fn over_http_the_answers_are_those_of_the_principal() {
              Mcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n"
         );
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
-        server.post(&headers, &message).message()["result"].clone()
+        server.post(&headers, &message).message()
     };
     let first = call(json!({"program": FIVE}));
-    let asked = post("ann", &first);
+    let asked = post("ann", &first)["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let answered = next_round(&first, &asked, |_| Some(yes()));
-    assert_eq!(code(&post("bob", &answered)), "RunNotResumed");
+    assert_eq!(refused(&post("bob", &answered)), "RunNotResumed");
     assert!(lines(folder.path(), "shared").is_empty());
-    let done = post("ann", &answered);
+    let done = post("ann", &answered)["result"].clone();
     assert!(text(&done).starts_with("(\"added 1\""), "{done}");
     assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
 }
@@ -273,39 +294,16 @@ fn over_http_a_client_of_an_older_revision_is_asked_on_the_stream_of_its_call() 
 }
 
 #[test]
-fn a_client_that_nobody_here_wrote_answers_in_rounds() {
-    let Some(python) = installed("venv/bin/python") else { return };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/asking_in_rounds.py");
-    for over_http in [false, true] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("servers.json");
-        std::fs::write(&file, configuration(folder.path()).to_string()).expect("written");
-        let server = over_http.then(|| Server::start(&["--config", &file.to_string_lossy()], &[]));
-        let mut command = Command::new(&python);
-        command.arg(&script).env("PROGRAM", FIVE.replace("(println (count sent)) ", ""));
-        match &server {
-            Some(server) => command.arg(server.url()),
-            None => command.args([env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file),
-        };
-        let said = command.output().expect("it runs");
-        assert_eq!(
-            String::from_utf8_lossy(&said.stdout),
-            "asked A program wants to call notes/share with\n\
-             2026-07-28 (\"added 1\" \"added 2\" \"added 3\" \"added 4\" \"added 5\")\n",
-            "{said:?}"
-        );
-        assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (4, 1));
-    }
-}
-
-#[test]
 fn the_audit_log_has_the_question_and_the_call() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("audit");
     let mut client = Client::start_stateless(&configuration(folder.path()), &["--audit", &log.to_string_lossy()]);
     let first = call(json!({"program": "(notes/share {:line \"a\"})"}));
     let asked = result(&mut client, &first);
-    result(&mut client, &next_round(&first, &asked, |_| Some(yes())));
+    let mut answered = next_round(&first, &asked, |_| Some(yes()));
+    result(&mut client, &answered);
+    answered["requestState"] = json!("rs1.AAAA.BBBB");
+    assert_eq!(refused(&client.request("tools/call", answered)), "RunNotResumed");
     client.close();
     client.wait();
     let parts = log.read_dir().expect("it is a folder").map(|part| part.expect("it is readable").path());
@@ -316,7 +314,10 @@ fn the_audit_log_has_the_question_and_the_call() {
         .filter(|record| ["call", "intent", "evaluation"].iter().any(|kind| record["kind"] == *kind))
         .map(|record| format!("{} {}", record["kind"], record["outcome"]).replace('"', ""))
         .collect();
-    assert_eq!(outcomes, ["call asked", "evaluation Suspended", "intent null", "call ok", "evaluation ok"]);
+    assert_eq!(
+        outcomes,
+        ["call asked", "evaluation Suspended", "intent null", "call ok", "evaluation ok", "evaluation RunNotResumed"]
+    );
     let stats = Command::new(env!("CARGO_BIN_EXE_lispbox"))
         .args(["audit", "stats", "--audit"])
         .arg(&log)

@@ -1,6 +1,7 @@
 //! The arguments of our two tools, parsed from the client's request.
 
-use serde_json::{Map, Value};
+use rmcp::model::ErrorData;
+use serde_json::{Map, Value, json};
 
 use crate::lang::Limits;
 use crate::lang::internal::closest;
@@ -33,11 +34,24 @@ pub(in crate::server) struct Refused {
     pub(in crate::server) suggestion: Option<String>,
     /// True if the session of the call is lost permanently.
     is_session_lost: bool,
+    /// True if the client, not its model, must correct the call.
+    is_of_client: bool,
 }
 
 impl Refused {
     pub(in crate::server) fn new(code: &'static str, message: impl Into<String>) -> Refused {
-        Refused { code, message: message.into(), suggestion: None, is_session_lost: false }
+        Refused { code, message: message.into(), suggestion: None, is_session_lost: false, is_of_client: false }
+    }
+
+    /// Creates the refusal of a call that violates the protocol in a part that models do not write.
+    pub(in crate::server) fn of_client(code: &'static str, message: impl Into<String>) -> Refused {
+        Refused { is_of_client: true, ..Refused::new(code, message) }
+    }
+
+    /// Returns the protocol error with which the call is answered; `None` if a reply explains the refusal to the model.
+    pub(in crate::server) fn protocol_error(&self) -> Option<ErrorData> {
+        let data = json!({"error": self.code});
+        self.is_of_client.then(|| ErrorData::invalid_params(self.message.clone(), Some(data)))
     }
 
     /// Creates the refusal of a call whose session no longer exists, with the reason.

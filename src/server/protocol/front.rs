@@ -178,7 +178,11 @@ impl Front {
         }
     }
 
-    async fn eval(&self, mut call: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResponse {
+    async fn eval(
+        &self,
+        mut call: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let binding = match self.principal(context) {
             Ok(name) if is_stateless(context) => Binding::of(&name, &call, context.client_capabilities()),
             _ => None,
@@ -200,7 +204,7 @@ impl Front {
                 };
                 if let Some(asked) = asked {
                     let record = Record::of_evaluation(&identity, &reply);
-                    return self.ask(&asked, reply, binding.as_ref(), record, output, context).await;
+                    return Ok(self.ask(&asked, reply, binding.as_ref(), record, output, context).await);
                 }
                 if let Some(failure) = &mut reply.failure {
                     advise_on_limit(failure, &limits, &most);
@@ -217,20 +221,28 @@ impl Front {
             Ok(Begun::Waits(asked)) => {
                 let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
                 let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
-                return self.ask(&asked, reply, binding.as_ref(), record, self.settings.usual.output, context).await;
+                let output = self.settings.usual.output;
+                return Ok(self.ask(&asked, reply, binding.as_ref(), record, output, context).await);
             }
             Ok(Begun::Ended(reply)) => {
                 let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
                 (self.settings.replies.of(*reply, self.settings.usual.output), record)
             }
             Err(refused) => {
+                let error = refused.protocol_error();
                 let reply = refused.reply();
                 let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
                 let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
+                if let Some(error) = error {
+                    if let Err(problem) = self.evaluations.recorded(record).await {
+                        tracing::warn!(problem, "the record of a refused call is not written yet");
+                    }
+                    return Err(error);
+                }
                 (self.settings.replies.of(reply, self.settings.usual.output), record)
             }
         };
-        self.recorded(rendered, record).await.into()
+        Ok(self.recorded(rendered, record).await.into())
     }
 
     /// Answers a call whose run waits: with a form for each question, if the client shows forms, or else with a reply that
@@ -386,7 +398,7 @@ impl ServerHandler for Front {
         BufferSpace::release(&context.extensions);
         let _under_way = self.under_way()?;
         let result = match request.name.as_ref() {
-            "lisp_eval" => return Ok(self.eval(request, &context).await),
+            "lisp_eval" => return self.eval(request, &context).await,
             "lisp_env" => self.env(request, &context).await,
             other => {
                 let hint = closest(other, ["lisp_eval", "lisp_env"])

@@ -90,7 +90,7 @@ impl Rounds {
     ///
     /// # Errors
     /// Refuses a state that is not ours, is tampered with, has expired, or belongs to another principal or other
-    /// arguments, and answers without a state.
+    /// arguments, and answers without a state: the calls of the first round would be made again.
     pub(in crate::server) async fn resumed(
         &self,
         evaluations: &Evaluations,
@@ -99,15 +99,17 @@ impl Rounds {
     ) -> Result<Option<(String, u32)>, Refused> {
         let Some(state) = &call.request_state else {
             return match &call.input_responses {
-                Some(responses) if !responses.is_empty() => Err(Refused::new(
+                Some(responses) if !responses.is_empty() => Err(Refused::of_client(
                     "InvalidArguments",
-                    "the call has `inputResponses` without the `requestState` of the reply that asked for them",
+                    "the call has `inputResponses` without the `requestState` of the reply that asked for them; nothing \
+                     was evaluated",
                 )),
                 _ => Ok(None),
             };
         };
         let bound_to = binding.map(|binding| &*binding.0).unwrap_or_default();
-        let codec = self.codec(evaluations).await.map_err(|problem| refused(&problem))?;
+        let no_key = |problem| Refused::new("RunNotResumed", format!("{problem}; nothing was evaluated"));
+        let codec = self.codec(evaluations).await.map_err(no_key)?;
         let opened = codec.open_with(state, bound_to);
         let opened = opened.map_err(|problem| {
             let why = match problem {
@@ -129,10 +131,10 @@ impl Rounds {
 
 /// Returns the refusal of a state, with the reason as a clause.
 fn refused(why: &str) -> Refused {
-    let message = format!("the `requestState` of this call is not accepted: {why}; nothing was evaluated");
-    let mut refused = Refused::new("RunNotResumed", message);
-    refused.suggestion = Some("Call again without it".to_owned());
-    refused
+    let message = format!(
+        "the `requestState` of this call is not accepted: {why}; nothing was evaluated; to start over, call without it"
+    );
+    Refused::of_client("RunNotResumed", message)
 }
 
 /// The key of a question in the forms of a round.
@@ -140,14 +142,12 @@ fn key(place: usize) -> String {
     format!("call-{:03}", place + 1)
 }
 
-/// Returns the decision of a round on a call; `None` if there is no answer.
+/// Returns the decision of a round on a call; `None` if there is no answer, or one that is not an answer to a form.
 pub(in crate::server) fn decision(asked: &AskedCall, responses: Option<&InputResponses>) -> Option<Decision> {
     let answer = responses?.get(&key(asked.place))?;
-    let answer = serde_json::from_value::<ElicitResult>(answer.clone());
-    let is_yes = answer.is_ok_and(|answer| {
-        answer.action == ElicitationAction::Accept
-            && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true))
-    });
+    let answer = serde_json::from_value::<ElicitResult>(answer.clone()).ok()?;
+    let is_yes = answer.action == ElicitationAction::Accept
+        && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true));
     let no = || Decision::Denied(format!("a person was asked and said no ({})", asked.question.rule));
     Some(if is_yes { Decision::Approved } else { no() })
 }
