@@ -23,6 +23,7 @@ mod asking_clients;
 mod audit;
 mod audit_faults;
 mod bounds;
+mod cut_off_runs;
 mod downstream;
 mod events;
 mod faults;

@@ -80,7 +80,10 @@ fn a_run_that_waited_is_replayed_as_a_whole() {
         let mut client = Client::start(&configuration, &["--store", store, "--record", "30d"]);
         let run = run_of(&client.eval(program));
         let replayed = printed(&runs(store, &["replay", &run]));
-        assert!(replayed.contains("has not ended; its replay reached the end of the record: it waits there"), "{replayed}");
+        assert!(
+            replayed.contains("has not ended; its replay reached the end of the record: it waits there"),
+            "{replayed}"
+        );
         let waiting = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
         let number = waiting["open"][0]["call"].as_str().expect("a number").to_owned();
         printed(&approvals(store, &["approve", &run, "--call", &number]));

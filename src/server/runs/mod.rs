@@ -213,7 +213,9 @@ impl Runs {
                 let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown);
                 if unknown > 0 {
                     tracing::warn!(
-                        run = handle, principal, calls = unknown,
+                        run = handle,
+                        principal,
+                        calls = unknown,
                         "it is not known whether calls of a program happened, because its process died: see \
                          `lispbox approvals show`"
                     );

@@ -1,0 +1,78 @@
+//! Programs whose process dies while they are evaluated for the first time, without a run key.
+#![cfg(unix)]
+
+use crate::mcp_client::{Client, until};
+use crate::waiting_runs::{approvals, configuration, continued, kill, lines, listed, printed};
+use serde_json::json;
+
+#[test]
+fn a_call_that_was_being_made_when_the_process_of_its_program_died_waits_for_a_person() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let configuration = configuration(folder.path());
+        let program = "(def a (notes/add {:line \"1\"})) (println a) (def b (notes/hold {:line \"2\"}))
+                       (str (notes/add {:line \"3\"}) b)";
+        let mut client = Client::start_stateless(&configuration, &["--store", store]);
+        client.begin(
+            "tools/call",
+            json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": crate::meta()}),
+        );
+        until(|| lines(folder.path(), "held") == ["2"]);
+        kill(&mut client, folder.path(), store);
+
+        // The next process reports it, and makes neither of the calls again.
+        let mut client = Client::start_stateless(&configuration, &["--store", store]);
+        let found = || listed(store).into_iter().find(|run| run["open"][0]["tool"] == "hold");
+        until(|| found().is_some_and(|run| run["state"] == "waiting"));
+        let run = found().expect("it waits");
+        assert_eq!(run["open"][0]["unknown"], json!(true));
+        let identity = run["run"].as_str().expect("a run").to_owned();
+        let number = run["open"][0]["call"].as_str().expect("a number").to_owned();
+        let status = client.eval(&format!("(println (map :unknown (filter #(= (:run %) {identity:?}) (run/status))))"));
+        assert!(status.text.contains("printed:\n(1)\n"), "{}", status.text);
+        let answer = continued(&mut client, &identity);
+        assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
+        let shown = printed(&approvals(store, &["show", &identity]));
+        assert!(shown.contains(&format!("call {number}: it is not known whether it happened")), "{shown}");
+
+        printed(&approvals(store, &["settle", &identity, "--call", &number, "--happened", "\"found\""]));
+        let done = continued(&mut client, &identity);
+        assert_eq!(
+            done.text.lines().take(3).collect::<Vec<_>>(),
+            ["\"added 3found\"", "printed:", "added 1"],
+            "{}",
+            done.text
+        );
+        assert_eq!(
+            (lines(folder.path(), "added"), lines(folder.path(), "held")),
+            (vec!["1".into(), "3".into()], vec!["2".into()])
+        );
+        // Its reply can be had again.
+        assert_eq!(continued(&mut client, &identity).text.lines().next(), Some("\"added 3found\""));
+    });
+}
+
+#[test]
+fn a_program_that_ends_leaves_no_record_behind() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start(&configuration(folder.path()), &["--store", store]);
+        let before = listed(store).len();
+        for program in ["(notes/add {:line \"1\"})", "(notes/add {:line \"2\"}) (/ 1 0)", "(notes/none)"] {
+            client.eval(program);
+        }
+        assert_eq!((listed(store).len(), lines(folder.path(), "added").len()), (before, 2));
+    });
+}
+
+#[test]
+fn a_program_whose_record_cannot_be_stored_makes_no_call_that_changes_something() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sessions.db");
+    let mut client = Client::start(&configuration(folder.path()), &["--store", &format!("sqlite:{}", path.display())]);
+    assert!(client.eval("(notes/add {:line \"1\"})").text.starts_with("\"added 1\""));
+    std::fs::remove_file(&path).expect("it is there");
+    let refused = client.eval("(notes/add {:line \"2\"})");
+    assert!(refused.is_error, "{}", refused.text);
+    assert_eq!(lines(folder.path(), "added"), ["1"], "{}", refused.text);
+}
