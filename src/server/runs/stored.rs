@@ -368,6 +368,21 @@ impl StoredRun {
         Ok(open)
     }
 
+    /// Ends the run: its open calls are never made.
+    ///
+    /// # Errors
+    /// Returns a message if it has ended.
+    pub fn cancel(&mut self, by: &str) -> Result<(), String> {
+        if self.head.ended.is_some() {
+            return Err("the run has ended".to_owned());
+        }
+        let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
+        let rendered = format!("Cancelled: {message}");
+        let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
+        *self = self.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
+        Ok(())
+    }
+
     fn note(&mut self, open: &OpenCall, by: &str, decision: String) {
         let tool = format!("{}/{}", open.question.server, open.question.tool);
         let record = DecisionRecord { call: open.id.clone(), tool, at: now(), by: by.to_owned(), decision };
@@ -419,6 +434,19 @@ impl StoredRuns {
         Ok(runs)
     }
 
+    /// Finds a run by its identity, also one that has expired; `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub fn find(&self, identity: &str) -> Result<Option<ListedRun>, Problem> {
+        let found =
+            self.0.list()?.into_iter().find(|summary| summary.key.handle == identity && StoredRuns::has(summary));
+        Ok(found.map(|Summary { key, is_leased: is_running, .. }| {
+            let run = self.read(&key).map(|run| StoredRun { is_running, ..run });
+            (key, run)
+        }))
+    }
+
     /// Reads a run.
     ///
     /// # Errors
@@ -467,16 +495,7 @@ impl StoredRuns {
     /// # Errors
     /// Returns why it was not ended.
     pub fn cancel(&self, key: &Key, by: &str) -> Result<(), String> {
-        self.change(key, |run| {
-            if run.head.ended.is_some() {
-                return Err("the run has ended".to_owned());
-            }
-            let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
-            let rendered = format!("Cancelled: {message}");
-            let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
-            *run = run.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
-            Ok(())
-        })
+        self.change(key, |run| run.cancel(by))
     }
 }
 
