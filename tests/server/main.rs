@@ -19,6 +19,7 @@ mod relay;
 #[path = "../steps/mod.rs"]
 mod steps;
 
+mod approvals_page;
 mod asking_clients;
 mod audit;
 mod audit_faults;

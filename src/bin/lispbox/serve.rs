@@ -48,6 +48,11 @@ pub struct Serve {
     /// when it changes.
     #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http")]
     tokens: Option<PathBuf>,
+    /// The operators that may decide at `/approvals` on calls that need approval: a JSON file from names to tokens,
+    /// `{"olga": "${OLGA_TOKEN}"}`, none of which is the token of a principal. Only its owner may write the file; it is
+    /// read again when it changes. Needs `--store`.
+    #[arg(long, value_name = "FILE", env = "LISPBOX_APPROVALS_TOKENS", requires_all = ["http", "store"])]
+    approvals_tokens: Option<PathBuf>,
     /// Serve without tokens at an address that other machines can reach.
     #[arg(long, env = "LISPBOX_WITHOUT_TOKENS", requires = "http")]
     without_tokens: bool,
@@ -234,13 +239,19 @@ impl Serve {
         http.origins.clone_from(&self.origins);
         http.open = self.without_tokens;
         self.bounds.of_http(&mut http);
-        if let Some(file) = &self.tokens {
+        let read = |file: &PathBuf| {
             let variable = |name: &str| std::env::var(name).ok();
             let principals = match file.as_os_str() == "-" {
                 true => Principals::read_concealing(&read_file(file)?, &variable, secrets),
                 false => Principals::open(file, variable, secrets),
             };
-            http.principals = principals.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
+            principals.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
+        };
+        if let Some(file) = &self.tokens {
+            http.principals = read(file)?;
+        }
+        if let Some(file) = &self.approvals_tokens {
+            http.operators = read(file)?;
         }
         if let Ok(token) = std::env::var("LISPBOX_TOKEN") {
             secrets.add([token.trim()]);

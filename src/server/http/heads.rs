@@ -1,5 +1,7 @@
 //! Checks of the request head that apply to all routes.
 
+use std::net::IpAddr;
+
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -40,6 +42,16 @@ fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String>
         }
         _ => Ok(()),
     }
+}
+
+/// True if `Host` is one of the given names, `localhost`, or an IP address. A web page may reach this machine by any
+/// other name that its owner lets resolve to it (DNS rebinding).
+pub(super) fn has_known_host(headers: &HeaderMap, hosts: &[String]) -> bool {
+    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let is_known = |known: &String| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok() || hosts.iter().any(is_known)
 }
 
 /// Returns the host name and the port of an authority in a canonical form that can be compared.

@@ -1,9 +1,10 @@
-//! The server over HTTP: MCP at `/mcp` for every protocol revision, health at `/healthz` and `/readyz`, and metrics at
-//! `/metrics`.
+//! The server over HTTP: MCP at `/mcp` for every protocol revision, health at `/healthz` and `/readyz`, metrics at
+//! `/metrics`, and a page for operators at `/approvals`.
 //!
 //! rmcp implements the protocol. Requests are checked before they reach it: the caller is authenticated by a bearer
 //! token, and a message must be decodable at bounded cost. TLS is left to a reverse proxy.
 
+mod approvals;
 mod batches;
 mod connections;
 mod heads;
@@ -40,6 +41,7 @@ use crate::server::serve::signals::until_told_to_end;
 use crate::server::serve::{Assembled, ServeOptions, assemble};
 use crate::server::transport::lines::LARGEST_LINE;
 
+use approvals::Approvals;
 use intake::{Intake, count, take_in};
 use protocol_sessions::ProtocolSessions;
 use readiness::Readiness;
@@ -58,6 +60,9 @@ pub struct HttpOptions {
     pub alternatives: Vec<SocketAddr>,
     /// The principals that may use the server; if empty, everyone who reaches the address may.
     pub principals: Principals,
+    /// The operators, who decide at `/approvals` on calls that need approval; if empty, there is no such page. Their
+    /// tokens are not those of principals. They need [`ServeOptions::store`].
+    pub operators: Principals,
     /// Accepted `Host` names, in addition to those of this machine.
     pub hosts: Vec<String>,
     /// Allowed origins of web pages, such as `https://app.example.com:443`. Other origins are rejected, except those of
@@ -92,6 +97,7 @@ impl HttpOptions {
             address,
             alternatives: Vec::new(),
             principals: Principals::default(),
+            operators: Principals::default(),
             hosts: Vec::new(),
             origins: Vec::new(),
             open: false,
@@ -113,6 +119,9 @@ impl HttpOptions {
 
     /// Returns why the server must not be started with these options, or `None` if it may.
     pub fn objection(&self) -> Option<String> {
+        if let Some(objection) = self.operators.objection_to_operators(&self.principals) {
+            return Some(objection);
+        }
         let reachable = self.addresses().find(|address| !address.ip().is_loopback())?;
         (self.principals.is_empty() && !self.open).then(|| {
             format!(
@@ -136,6 +145,9 @@ pub fn serve_http(
 ) -> io::Result<()> {
     if let Some(objection) = http.objection() {
         return Err(io::Error::other(objection));
+    }
+    if !http.operators.is_empty() && options.store.is_none() {
+        return Err(io::Error::other("the operators decide on programs in a store, and there is none"));
     }
     until_told_to_end(async |stop| {
         let listener = bind(http.addresses()).await?;
@@ -184,6 +196,7 @@ async fn serve(
 ) -> io::Result<()> {
     let largest = options.largest_message;
     let allowances = http.principals.allowances();
+    let store = options.store.clone();
     let Assembled { evaluations, settings, downstreams } = assemble(sandbox, options, Arc::clone(&allowances));
     let shutdown = Arc::clone(evaluations.shutdown());
     let stopping = Arc::clone(&shutdown);
@@ -207,11 +220,20 @@ async fn serve(
         async move { directory.watch(&sessions, |stale| counted.metrics().tokens_stale(stale), over).await }
     };
     tokio::spawn(watching);
+    let approvals = match store.filter(|_| !http.operators.is_empty()) {
+        Some(store) => {
+            let operators = Arc::new(Directory::new(http.operators.clone(), Arc::default()));
+            let (watched, over) = (Arc::clone(&operators), shutdown.over().clone());
+            tokio::spawn(async move { watched.watch(&ProtocolSessions::default(), |_| {}, over).await });
+            Approvals::new(&http, store, operators, Arc::clone(&directory), Arc::clone(&shutdown)).route()
+        }
+        None => Router::new(),
+    };
     let intake = Arc::new(Intake::new(&http, directory, sessions, allowances, largest, Arc::clone(&shutdown)));
     // Event streams and the connections themselves end once all requests have been answered.
     let answered = CancellationToken::new();
     let ready = (readiness, is_stopping);
-    let router = router(front, ready, metrics, http, intake, listener.local_addr()?, answered.clone());
+    let router = router(front, ready, (metrics, approvals), http, intake, listener.local_addr()?, answered.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     let ending = async {
         stop.told.cancelled().await;
@@ -245,18 +267,19 @@ pub async fn serve_handler<Handler: ServerHandler>(
     let shutdown = Shutdown::new(Duration::from_secs(1));
     let intake = Arc::new(Intake::new(&http, directory, Arc::default(), allowances, LARGEST_LINE, shutdown));
     let ready = (Readiness::new(|| None), || false);
-    let router = router(handler, ready, Router::new(), http, intake, listener.local_addr()?, ending.clone());
+    let router =
+        router(handler, ready, (Router::new(), Router::new()), http, intake, listener.local_addr()?, ending.clone());
     connections::listen(router, listener, bounds, stop).await;
     ending.cancel();
     Ok(())
 }
 
-/// Builds the routes: MCP, served by the handlers until `ending` is cancelled, health, and `metrics`. `ready` reports
+/// Builds the routes: MCP, served by the handlers until `ending` is cancelled, health, metrics and approvals. `ready` reports
 /// what is wrong and whether the server is stopping; `address` is the bound address.
 fn router<Handler: ServerHandler>(
     handler: impl Fn() -> Handler + Send + Sync + 'static,
     ready: (Readiness, impl Fn() -> bool + Send + Sync + 'static),
-    metrics: Router,
+    (metrics, approvals): (Router, Router),
     http: HttpOptions,
     intake: Arc<Intake>,
     address: SocketAddr,
@@ -284,7 +307,10 @@ fn router<Handler: ServerHandler>(
             Some(trouble) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
         }
     };
-    let counted = Router::new().route("/readyz", get(ready)).layer(from_fn_with_state(Arc::clone(&intake), count));
+    let counted = Router::new()
+        .route("/readyz", get(ready))
+        .merge(approvals)
+        .layer(from_fn_with_state(Arc::clone(&intake), count));
     Router::new()
         .route_service("/mcp", service)
         .merge(metrics)

@@ -252,6 +252,32 @@ impl Principals {
         Arc::new(Allowances::of_each(self.each_allowance()))
     }
 
+    /// True if a principal of that name has a token with such a digest.
+    pub(super) fn has_token(&self, principal: &str, is_such: impl Fn(&[u8; 32]) -> bool) -> bool {
+        let own = self.credentials.iter().filter(|credential| &*credential.principal == principal);
+        own.fold(false, |found, credential| found | is_such(&credential.digest))
+    }
+
+    /// Returns the names of two principals, one of these and one of the others, that have the same token, if there are
+    /// any.
+    fn sharing<'p>(&'p self, others: &'p Principals) -> Option<(&'p str, &'p str)> {
+        self.credentials.iter().find_map(|credential| {
+            let other = others.credentials.iter().find(|other| other.digest == credential.digest)?;
+            Some((&*credential.principal, &*other.principal))
+        })
+    }
+
+    /// Returns why these must not be the operators of a server with those principals, or `None` if they may.
+    pub(super) fn objection_to_operators(&self, principals: &Principals) -> Option<String> {
+        if let Some((operator, principal)) = self.sharing(principals) {
+            return Some(format!(
+                "the operator `{operator}` has the token of the principal `{principal}`: make another one"
+            ));
+        }
+        let bounded = self.allowances.iter().find(|(_, allowance)| **allowance != Allowance::default());
+        bounded.map(|(operator, _)| format!("`{operator}`: expected a token alone; an operator has no bounds"))
+    }
+
     /// Finds the principal of a token. Compares all digests in full, so that the timing reveals nothing about any
     /// token.
     pub(super) fn find(&self, token: &str) -> Option<Known> {
@@ -282,7 +308,7 @@ fn are_equal(one: &[u8; 32], other: &[u8; 32]) -> bool {
     difference == 0
 }
 
-fn digest(text: &str) -> [u8; 32] {
+pub(super) fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 

@@ -2,7 +2,7 @@
 //! address.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::uri::Authority;
 use http::{HeaderMap, StatusCode, header};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -87,11 +86,7 @@ fn is_no_page(headers: &HeaderMap, hosts: &[String]) -> bool {
     if headers.contains_key(header::ORIGIN) {
         return false;
     }
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
-    let Ok(authority) = host.parse::<Authority>() else { return false };
-    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
-    let is_known = |known: &String| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host);
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok() || hosts.iter().any(is_known)
+    heads::has_known_host(headers, hosts)
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ impl Directory {
         self.current().find(token)
     }
 
+    /// True if a principal of that name has a token with such a digest.
+    pub(super) fn has_token(&self, principal: &str, is_such: impl Fn(&[u8; 32]) -> bool) -> bool {
+        self.current().has_token(principal, is_such)
+    }
+
     /// True if every request needs a token.
     pub(super) fn needs_token(&self) -> bool {
         self.needs_token

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lang::{Failure, Reply, Status};
 use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, wait_for_lease};
 
 use super::stored::StoredRun;
@@ -68,6 +67,19 @@ impl StoredRuns {
         Ok(runs)
     }
 
+    /// Finds a run by its identity, also one that has expired; `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub fn find(&self, identity: &str) -> Result<Option<ListedRun>, Problem> {
+        let found =
+            self.0.list()?.into_iter().find(|summary| summary.key.handle == identity && StoredRuns::has(summary));
+        Ok(found.map(|Summary { key, is_leased, .. }| {
+            let run = self.read(&key).map(|run| run.running(is_leased));
+            (key, run)
+        }))
+    }
+
     /// Removes the runs that have expired.
     ///
     /// # Errors
@@ -130,16 +142,7 @@ impl StoredRuns {
     /// # Errors
     /// Returns why it was not ended.
     pub fn cancel(&self, key: &Key, by: &str) -> Result<(), String> {
-        self.change(key, |run| {
-            if run.reply().is_some() {
-                return Err("the run has ended".to_owned());
-            }
-            let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
-            let rendered = format!("Cancelled: {message}");
-            let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
-            *run = run.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
-            Ok(())
-        })
+        self.change(key, |run| run.cancel(by))
     }
 }
 

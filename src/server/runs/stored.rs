@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, CallState, Decision, LogChange, Logged, Mark, Reply, RunError, Suspended, ToolReply};
+use crate::lang::{
+    CallId, CallState, Decision, Failure, LogChange, Logged, Mark, Reply, RunError, Status, Suspended, ToolReply,
+};
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
@@ -452,6 +454,21 @@ impl StoredRun {
         let said = if happened.is_some() { "it happened" } else { "it did not happen" };
         self.note(&open, by, said.to_owned());
         Ok(open)
+    }
+
+    /// Ends the run: its open calls are never made.
+    ///
+    /// # Errors
+    /// Returns a message if it has ended.
+    pub fn cancel(&mut self, by: &str) -> Result<(), String> {
+        if self.head.ended.is_some() {
+            return Err("the run has ended".to_owned());
+        }
+        let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
+        let rendered = format!("Cancelled: {message}");
+        let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
+        *self = self.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
+        Ok(())
     }
 
     fn note(&mut self, open: &OpenCall, by: &str, decision: String) {

@@ -9,6 +9,7 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
+use crate::lang::internal::foreign_text::shows_nothing;
 use crate::server::identity::sha256;
 
 /// Maximum length of the arguments as shown, in characters.
@@ -219,9 +220,13 @@ fn escaped(c: char) -> String {
 /// Returns a character, or its code point if it is invisible or a control, such as those that change the writing
 /// direction.
 fn visible(c: char) -> String {
-    let is_unseen = |c: char| crate::server::protocol::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ');
-    let is_seen = !(c.is_control() || (!c.is_ascii() && is_unseen(c)));
-    if is_seen { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
+    if is_seen(c) { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
+}
+
+/// Returns false for a control character, and for one that is invisible or looks like a space.
+pub(in crate::server) fn is_seen(c: char) -> bool {
+    let is_unseen = |c: char| shows_nothing(c) || (c.is_whitespace() && c != ' ');
+    !(c.is_control() || (!c.is_ascii() && is_unseen(c)))
 }
 
 /// Formats a text on one line without quotes, with all characters visible; a long one is truncated.

@@ -12,8 +12,6 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-pub(in crate::server) use crate::lang::internal::foreign_text::shows_nothing;
-
 /// The rules that texts are checked against.
 #[derive(Clone, Debug, Default)]
 pub struct Quarantine {

@@ -1,0 +1,116 @@
+//! The list of the runs.
+
+use maud::{Markup, html};
+
+use crate::server::runs::listing::ListedRun;
+use crate::server::runs::stored::{RunState, StoredRun};
+use crate::store::Key;
+
+use super::pages::{page, path_of};
+use super::shown::{marked_line, moment};
+use super::sign_ins::SignedIn;
+
+/// Maximum number of runs that a page lists of each state.
+const MOST: usize = 200;
+
+/// Maximum number of tools that are named of a run.
+const TOOLS: usize = 8;
+
+/// Returns the list of the runs: those that wait first, the oldest of them first.
+pub(super) fn list(signed_in: &SignedIn, listed: Vec<ListedRun>) -> Markup {
+    let (mut waiting, mut decided, mut others, mut unreadable) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (key, run) in listed {
+        match run {
+            Ok(run) => match run.state() {
+                RunState::Waiting => waiting.push((key, run)),
+                RunState::Decided => decided.push((key, run)),
+                // Runs that were recorded and never waited are not shown.
+                RunState::Ended if run.principal().is_some() && run.decisions().is_empty() => {}
+                RunState::Running | RunState::Begun | RunState::Ended => others.push((key, run)),
+            },
+            Err(problem) => unreadable.push((key, problem)),
+        }
+    }
+    waiting.sort_by_key(|(_, run)| run.since());
+    let content = html! {
+        h1 { "Programs that wait" }
+        @match waiting.len() {
+            0 => p { "No program waits for a decision." },
+            1 => p { "1 program waits for a decision." },
+            count => p { (count) " programs wait for a decision, the oldest first." },
+        }
+        (cards(&waiting))
+        @if !decided.is_empty() {
+            h2 { "Decided" }
+            p { "These programs go on when their clients continue them." }
+            (cards(&decided))
+        }
+        @if !others.is_empty() {
+            details.others {
+                summary { "Running and ended (" (others.len()) ")" }
+                (cards(&others))
+            }
+        }
+        @if !unreadable.is_empty() {
+            h2 { "Unreadable" }
+            ul {
+                @for (key, problem) in unreadable.iter().take(MOST) {
+                    li { code { (key.handle) } " of " (marked_line(&key.principal)) ": " (marked_line(problem)) }
+                }
+            }
+        }
+    };
+    page("Programs that wait", Some(signed_in), &content)
+}
+
+fn cards(runs: &[(Key, StoredRun)]) -> Markup {
+    html! {
+        ul.runs {
+            @for (key, run) in runs.iter().take(MOST) {
+                li.card { (card(key, run)) }
+            }
+        }
+        @if runs.len() > MOST {
+            p.note { (runs.len() - MOST) " more are not listed; `lispbox approvals list` lists all." }
+        }
+    }
+}
+
+fn card(key: &Key, run: &StoredRun) -> Markup {
+    let open = run.open();
+    let unknown = open.iter().filter(|call| call.is_unknown).count();
+    html! {
+        h3 { a href=(path_of(&key.handle)) { (state(run.state())) ": " code { (key.handle) } } }
+        @if !open.is_empty() {
+            ul.tools aria-label="Calls" {
+                @for call in open.iter().take(TOOLS) {
+                    li {
+                        span.number { (call.number) } " "
+                        strong { (marked_line(&format!("{}/{}", call.question.server, call.question.tool))) }
+                        @if call.is_unknown { " " span.badge { "unknown whether it happened" } }
+                    }
+                }
+                @if open.len() > TOOLS { li { "and " (open.len() - TOOLS) " more" } }
+            }
+        }
+        @if unknown > 0 {
+            p.note { "Its process died while it made a call: find out whether that call happened." }
+        }
+        dl.facts {
+            dt { "Principal" } dd { (marked_line(&key.principal)) }
+            dt { "Asked first" } dd { (moment(run.since())) }
+            @if run.state() != RunState::Ended { dt { "Expires" } dd { (moment(run.expires())) } }
+        }
+    }
+}
+
+/// Returns the state of a run as a word.
+pub(super) fn state(state: RunState) -> &'static str {
+    match state {
+        RunState::Waiting => "Waiting",
+        RunState::Decided => "Decided",
+        RunState::Running => "Running",
+        RunState::Begun => "Interrupted",
+        RunState::Ended => "Ended",
+    }
+}
