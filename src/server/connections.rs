@@ -12,6 +12,7 @@ use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
+use crate::server::evaluations::keyed::RunCalls;
 use crate::server::policy::Approver;
 use crate::server::system;
 
@@ -70,6 +71,19 @@ impl Connections {
         approver: Arc<dyn Approver>,
     ) -> Arc<dyn Host> {
         self.evaluation(cancel, limits).asking(program, approver).into_host()
+    }
+
+    /// Like [`Connections::host_asking`], for a program with a run key, which is suspended if the approver says so.
+    pub fn host_of_run(
+        &self,
+        cancel: CancellationToken,
+        limits: &Limits,
+        program: &str,
+        approver: Arc<dyn Approver>,
+        calls: &RunCalls,
+    ) -> Arc<dyn Host> {
+        let host = self.evaluation(cancel, limits).asking(program, approver);
+        Arc::new(host.observed(Arc::default(), Arc::clone(&calls.0)))
     }
 
     fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {

@@ -58,12 +58,14 @@ pub use config::{
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::host::EvaluationHost;
+pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
 pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
 pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
+pub use runs::LONGEST_RUN_KEY;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::recorded::{RecordOptions, Recorded, fingerprint};

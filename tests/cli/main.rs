@@ -13,3 +13,4 @@ mod end_to_end;
 mod first_use;
 mod pages;
 mod repl;
+mod run_keys;

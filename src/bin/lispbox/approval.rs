@@ -17,14 +17,19 @@ pub struct Person {
     pub stop: CancellationToken,
     /// Set when input typed before a question has been discarded.
     pub lost_input: Arc<AtomicBool>,
+    /// True if a program can wait for a person when there is no terminal.
+    pub can_wait: bool,
 }
 
 impl Approver for Person {
     fn ask(&self, question: Question, patience: Duration) -> BoxFuture<'_, Answer> {
-        let (stop, lost_input) = (self.stop.clone(), self.lost_input.clone());
+        let (stop, lost_input, can_wait) = (self.stop.clone(), self.lost_input.clone(), self.can_wait);
         Box::pin(async move {
             let asking = tokio::task::spawn_blocking(move || ask(&question, patience, &stop, &lost_input));
-            let unavailable = |problem: io::Error| Answer::Unavailable(format!("no terminal to ask on: {problem}"));
+            let unavailable = |problem: io::Error| match can_wait {
+                true => Answer::Later,
+                false => Answer::Unavailable(format!("no terminal to ask on: {problem}")),
+            };
             match asking.await {
                 Ok(answer) => answer.unwrap_or_else(unavailable),
                 Err(_) => Answer::Unavailable("the process is ending".to_owned()),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use lispbox::lang::internal::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
-use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, Secrets};
+use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, RunCalls, Secrets};
 
 use crate::approval::Person;
 use crate::config_paths::ConfigPaths;
@@ -130,10 +130,22 @@ impl EvaluationContext {
     /// Creates the host of one program. Ctrl-C cancels the program of the latest host. The user at the terminal is
     /// asked to confirm the tool calls for which the policy requires it.
     pub fn host(&self, prints: Prints, limits: &Limits, program: &str) -> Arc<Terminal> {
+        self.host_of(prints, limits, program, None)
+    }
+
+    /// Like [`EvaluationContext::host`], for a program with a run key: it waits if there is no terminal to ask on.
+    pub fn host_of_run(&self, prints: Prints, limits: &Limits, program: &str, calls: &RunCalls) -> Arc<Terminal> {
+        self.host_of(prints, limits, program, Some(calls))
+    }
+
+    fn host_of(&self, prints: Prints, limits: &Limits, program: &str, calls: Option<&RunCalls>) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
-        let person = Arc::new(Person { stop: cancel.clone(), lost_input: self.lost_input.clone() });
-        let tools = self.connections.as_ref();
-        let tools = tools.map(|connections| connections.host_asking(cancel.clone(), limits, program, person));
+        let lost_input = self.lost_input.clone();
+        let person = Arc::new(Person { stop: cancel.clone(), lost_input, can_wait: calls.is_some() });
+        let tools = self.connections.as_ref().map(|connections| match calls {
+            Some(calls) => connections.host_of_run(cancel.clone(), limits, program, person, calls),
+            None => connections.host_asking(cancel.clone(), limits, program, person),
+        });
         self.interrupt.set(Some(cancel.clone()));
         Arc::new(Terminal::new(prints, cancel, tools, self.secrets.clone()))
     }

@@ -2,6 +2,7 @@
 
 pub(in crate::server) mod activity;
 pub(in crate::server) mod host;
+pub(in crate::server) mod keyed;
 mod program;
 
 use std::sync::Arc;

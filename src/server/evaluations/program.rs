@@ -114,7 +114,7 @@ impl ProgramRun {
         // A run that was not recorded from its beginning is not recorded at all.
         let so_far = resumed.and_then(ResumedRun::recorded);
         let options = self.runs.record().filter(|_| is_journalled && (so_far.is_some() || !is_resumed));
-        let recording = options.map(|options| {
+        let recording = options.and_then(|options| {
             Recording::begin(options, so_far.cloned(), &mut **session, self.program.data.as_ref(), Arc::clone(&host))
         });
         let host = recording.as_ref().map_or(host, Recording::host);

@@ -9,7 +9,7 @@ use crate::lang::{Limits, Reply};
 use crate::server::admission::request::{EvalRequest, Refused};
 use crate::server::evaluations::Caller;
 use crate::server::identity::sha256_of_json;
-use crate::server::runs::{AskedRun, Decide, FoundRun, Resumption, RunKey, RunSession, gone};
+use crate::server::runs::{AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, RunKey, RunSession, gone};
 
 use super::front::{Door, Front};
 use super::rounds::{self, Binding};
@@ -34,9 +34,8 @@ pub(super) struct Intended {
     pub(super) most: Limits,
 }
 
-/// The field of a call's metadata with its run key, and the maximum size of a key in bytes.
+/// The field of a call's metadata with its run key.
 const RUN_KEY: &str = "lispbox/run-key";
-const LONGEST_KEY: usize = 200;
 
 impl Front {
     /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
@@ -111,12 +110,12 @@ impl Front {
         match key {
             _ if named.is_some() => refused("which is for a new program, and `run`"),
             _ if !self.evaluations.runs().are_stored() => refused("but the server has no `--store`"),
-            Value::String(key) if !key.is_empty() && key.len() <= LONGEST_KEY => {
+            Value::String(key) if !key.is_empty() && key.len() <= LONGEST_RUN_KEY => {
                 let digest =
                     sha256_of_json(arguments).map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
                 Ok(Some(RunKey::new(principal, key, digest)))
             }
-            _ => refused(&format!("which takes a text of 1 to {LONGEST_KEY} bytes")),
+            _ => refused(&format!("which takes a text of 1 to {LONGEST_RUN_KEY} bytes")),
         }
     }
 }

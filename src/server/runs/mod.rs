@@ -73,6 +73,9 @@ fn asked_calls<'l>(log: &'l Logged, program: &'l str) -> impl Iterator<Item = (&
     })
 }
 
+/// Maximum size of a run key, in bytes.
+pub const LONGEST_RUN_KEY: usize = 200;
+
 /// The key of a run: a request with the same key and the same arguments gets the reply of that run.
 pub(in crate::server) struct RunKey {
     /// The identity of the run.

@@ -28,7 +28,7 @@ impl Default for RecordOptions {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// The text of its session before it began; absent if the session could not be written.
+    /// The text of its session before it began; absent if nothing was defined in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The text of its data.
@@ -66,22 +66,29 @@ pub(in crate::server) struct FinishedRecording {
 }
 
 impl Recording {
-    /// Begins to record an evaluation in that session, which continues a run with that record, if any.
+    /// Begins to record an evaluation in that session, which continues a run with that record, if any; `None` if the
+    /// session cannot be written.
     pub(in crate::server) fn begin(
         options: RecordOptions,
         before: Option<Recorded>,
         session: &mut dyn Environment,
         data: Option<&String>,
         host: Arc<dyn Host>,
-    ) -> Recording {
-        let before = before.unwrap_or_else(|| Recorded {
-            session: session.encode().ok(),
-            data: data.cloned(),
-            observed: Observed::default(),
-            reply: None,
-            after: None,
-        });
-        Recording { options, before, witness: Arc::new(Witness::new(host)) }
+    ) -> Option<Recording> {
+        let new = || {
+            let session = match session.encode() {
+                Ok(text) => Some(text),
+                Err(_) if session.bindings() == 0 => None,
+                Err(problem) => {
+                    tracing::warn!(problem, "a program is not recorded, because its session cannot be written");
+                    return None;
+                }
+            };
+            let observed = Observed::default();
+            Some(Recorded { session, data: data.cloned(), observed, reply: None, after: None })
+        };
+        let before = before.or_else(new)?;
+        Some(Recording { options, before, witness: Arc::new(Witness::new(host)) })
     }
 
     /// Returns the host of the evaluation.

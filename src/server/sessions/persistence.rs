@@ -65,7 +65,8 @@ impl Persistence {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 pause = often;
                 let old = if lifetime == Duration::MAX { Ok(0) } else { kept_in.expire_old(lifetime) };
-                match old.and_then(|old| Ok(old + kept_in.expire(kept)?)) {
+                let unused = |old| Ok(old + if kept == Duration::MAX { 0 } else { kept_in.expire(kept)? });
+                match old.and_then(unused) {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "sessions have expired"),
                     Err(problem) => tracing::warn!(%problem, "sessions could not be expired"),

@@ -4,11 +4,14 @@ mod batch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::{Reply, Request};
+use lispbox::lang::{Host, Reply, Request, Sandbox, Status};
+use lispbox::server::{KeyedReply, KeyedRuns, LONGEST_RUN_KEY, RunCalls};
 
-use crate::context::{Problem, Settings, read_file, read_input};
+use crate::context::{EvaluationContext, Problem, Settings, read_file, read_input, store_problem};
+use crate::output::{errln, out};
 use crate::terminal::{Prints, advise_on_limit, for_stdout, line, show};
 use crate::worker::Isolation;
 
@@ -28,10 +31,22 @@ pub struct Eval {
     /// a JSON string, and print one record for each.
     #[arg(long, conflicts_with_all = ["program", "data"])]
     batch: bool,
+    /// Evaluate the program once for this key: a later call with the same key, program and data prints the stored reply,
+    /// or continues the program after a person has decided on its calls. Needs `--store`.
+    #[arg(long, value_name = "KEY", requires = "store", conflicts_with = "batch", value_parser = run_key)]
+    run_key: Option<String>,
+    /// The store of the runs with `--run-key`, such as `sqlite:sessions.db`.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
+    store: Option<String>,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
     isolation: Isolation,
+}
+
+fn run_key(text: &str) -> Result<String, String> {
+    let is_usable = (1..=LONGEST_RUN_KEY).contains(&text.len());
+    if is_usable { Ok(text.to_owned()) } else { Err(format!("expected a text of 1 to {LONGEST_RUN_KEY} bytes")) }
 }
 
 impl Eval {
@@ -58,12 +73,50 @@ impl Eval {
             context.stop_on_interrupt();
         }
         let limits = context.limits.clone();
+        if let (Some(key), Some(url)) = (&self.run_key, &self.store) {
+            let request = Request { data, limits, ..Request::new(program) };
+            return once(&context, sandbox, (key, url), request, self.json);
+        }
         let host = context.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
         let request = Request { data, limits, ..Request::new(program) };
         let mut reply = host.redacted(sandbox.environment().eval(request, host.clone()));
         advise_on_limit(&mut reply, false);
         Ok(if self.json { print_record(reply) } else { show(&reply, &host, true) })
     }
+}
+
+/// Evaluates a program with a run key.
+fn once(
+    context: &EvaluationContext,
+    sandbox: Arc<dyn Sandbox>,
+    (key, url): (&str, &str),
+    request: Request,
+    as_json: bool,
+) -> Result<ExitCode, Problem> {
+    let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
+    let runs = KeyedRuns::new(store, sandbox).map_err(Problem::Failed)?;
+    let (limits, program) = (request.limits.clone(), request.program.clone());
+    // A stored reply has its prints, too.
+    let shown = context.host(Prints::Keep, &limits, &program);
+    let host = |calls: &RunCalls| context.host_of_run(Prints::Keep, &limits, &program, calls) as Arc<dyn Host>;
+    let outcome = runs.evaluate(key, request, host);
+    let KeyedReply { reply, open } = outcome.unwrap_or_else(|reply| KeyedReply { reply: *reply, open: 0 });
+    let mut reply = shown.redacted(reply);
+    advise_on_limit(&mut reply, false);
+    if as_json {
+        let code = if reply.status == Status::Suspended { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        return Ok(if print_record(reply) == ExitCode::SUCCESS { code } else { ExitCode::FAILURE });
+    }
+    out!("{}", for_stdout(&reply.prints));
+    if let (Status::Suspended, Some(run)) = (reply.status, &reply.run) {
+        let calls = if open == 1 { "1 call".to_owned() } else { format!("{open} calls") };
+        errln!(
+            "lispbox: the program waits until a person has decided on {calls}: `lispbox approvals show {run}`; then \
+             repeat this command"
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(show(&reply, &shown, true))
 }
 
 /// Prints the record of an evaluation on one line.

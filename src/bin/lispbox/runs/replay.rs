@@ -33,9 +33,9 @@ pub fn replay(identity: &str, run: &StoredRun, options: ReplayOptions) -> Result
         return Err(Problem::Usage("`--live` makes calls: give the servers by `--config FILE`".to_owned()));
     }
     let mut session = context.session();
-    let text = recorded.session.as_ref();
-    let text = text.ok_or_else(|| Problem::Failed("its session could not be recorded before it began".to_owned()))?;
-    session.decode(text).map_err(|problem| Problem::Failed(format!("the recorded session: {problem}")))?;
+    if let Some(text) = &recorded.session {
+        session.decode(text).map_err(|problem| Problem::Failed(format!("the recorded session: {problem}")))?;
+    }
     let replay = Replay { run: run.run(), recorded, context: &context, is_live: live };
     if let Some(file) = with {
         return replay.of_file(&mut session, &file);
@@ -159,7 +159,8 @@ fn differences(original: &Reply, reply: &Reply, after: Option<&str>, now: Option
         ("calls", calls(original), calls(reply)),
         ("fuel", original.spent.fuel.to_string(), reply.spent.fuel.to_string()),
     ];
-    let session = ("session", after.unwrap_or_default().to_owned(), now.unwrap_or_default().to_owned());
-    let all = parts.into_iter().chain([session]).filter(|(_, recorded, replayed)| recorded != replayed);
+    // An isolated session in which nothing is defined has no text.
+    let session = after.map(|after| ("session", after.to_owned(), now.unwrap_or_default().to_owned()));
+    let all = parts.into_iter().chain(session).filter(|(_, recorded, replayed)| recorded != replayed);
     all.map(|(part, recorded, replayed)| Difference { part, recorded, replayed }).collect()
 }

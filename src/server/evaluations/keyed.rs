@@ -1,0 +1,120 @@
+//! Programs with a run key at a terminal: evaluated once, with their runs in a store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lang::{Host, Keep, Reply, Request, Sandbox};
+use crate::server::admission::allowances::Allowances;
+use crate::server::admission::request::Refused;
+use crate::server::admission::shutdown::Shutdown;
+use crate::server::identity::{LOCAL, sha256_of_json};
+use crate::server::runs::{FoundRun, Resumption, RunKey, RunSession, Runs};
+use crate::server::sessions::persistence::Persistence;
+use crate::server::sessions::requests::SessionRequests;
+use crate::server::sessions::{Entry, SessionBounds};
+use crate::store::Store;
+
+use super::program::{Finished, ProgramRun};
+
+/// Runs with a key in a store, for programs that are not served to a client. They belong to the principal `local`.
+pub struct KeyedRuns {
+    runs: Arc<Runs>,
+    persistence: Arc<Persistence>,
+    sandbox: Arc<dyn Sandbox>,
+}
+
+/// The connection between a host and the record of a run: a call that may change something is recorded before it is made.
+#[derive(Clone)]
+pub struct RunCalls(pub(in crate::server) Arc<SessionRequests>);
+
+/// The outcome of a program with a run key.
+pub struct KeyedReply {
+    /// The reply, which may be that of an earlier evaluation.
+    pub reply: Reply,
+    /// The number of calls on which a person has to decide, or about which a person has to find out whether they happened.
+    pub open: usize,
+}
+
+impl KeyedRuns {
+    /// Creates the view of a store. Programs are evaluated in environments of `sandbox`.
+    pub fn new(store: Arc<dyn Store>, sandbox: Arc<dyn Sandbox>) -> Result<KeyedRuns, String> {
+        // What is in the store expires by the settings of the server that uses it.
+        let bounds = SessionBounds { kept: Duration::MAX, ..SessionBounds::default() };
+        let persistence = Persistence::new(store, &bounds, Arc::new(Allowances::default()));
+        let runs = Arc::new(Runs::new(Some(persistence), None));
+        let persistence = runs.persistence().cloned().ok_or("the store cannot be used")?;
+        Ok(KeyedRuns { runs, persistence, sandbox })
+    }
+
+    /// Evaluates a program, unless there is a run with that key: a run that has ended answers with its reply, and one that
+    /// waits for a person is continued once that person has decided. `host` creates the host of the evaluation.
+    ///
+    /// # Errors
+    /// Returns a reply that says why nothing was evaluated.
+    pub fn evaluate(
+        &self,
+        key: &str,
+        request: Request,
+        host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
+    ) -> Result<KeyedReply, Box<Reply>> {
+        self.try_to_evaluate(key, request, host).map_err(|refused| Box::new(refused.reply()))
+    }
+
+    fn try_to_evaluate(
+        &self,
+        key: &str,
+        mut request: Request,
+        host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
+    ) -> Result<KeyedReply, Refused> {
+        let digest = sha256_of_json(&(&request.program, &request.data));
+        let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
+        let key = RunKey::new(LOCAL, key, digest);
+        let environment = || Arc::clone(&self.sandbox).environment();
+        let (entry, resumption, key) = match self.runs.find(&key.identity, LOCAL)? {
+            None => {
+                let entry = Entry::new(LOCAL, environment());
+                (entry.map_err(|message| Refused::new("InternalError", message))?, None, Some(key))
+            }
+            Some(FoundRun { arguments, .. }) if arguments.as_ref() != Some(&key.arguments) => {
+                let message = "a program with this run key had another text or other data; nothing was evaluated";
+                return Err(Refused::new("RunKeyReused", message));
+            }
+            Some(FoundRun { ended: Some(reply), .. }) => return Ok(KeyedReply { reply: *reply, open: 0 }),
+            Some(FoundRun { asked, .. }) if !asked.is_decided() => {
+                let status = crate::lang::Status::Suspended;
+                let reply = Reply { status, run: Some(asked.identity), ..Reply::default() };
+                return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown });
+            }
+            Some(FoundRun { session, limits, asked, .. }) => {
+                let entry = match session {
+                    RunSession::Here(entry) => entry,
+                    RunSession::Stored(handle) => Entry::in_store(LOCAL, &handle, environment()),
+                    RunSession::Begun(handle) => Entry::perhaps_in_store(LOCAL, &handle, environment()),
+                };
+                request.data = None;
+                (entry, Some(Resumption { run: asked.identity, answers: None, patience: limits.total }), None)
+            }
+        };
+        let requests = Arc::<SessionRequests>::default();
+        let host = host(&RunCalls(Arc::clone(&requests)));
+        let run = ProgramRun {
+            program: request,
+            resumption,
+            key,
+            runs: Arc::clone(&self.runs),
+            keep: Keep::Form,
+            entry: Arc::clone(&entry),
+            is_own: false,
+            persistence: Some(Arc::clone(&self.persistence)),
+            sandbox: Arc::clone(&self.sandbox),
+            shutdown: Shutdown::new(Duration::ZERO),
+            requests,
+            handles: None,
+            audit: None,
+        };
+        let Finished { mut reply, asked, .. } = run.run(&mut entry.session.blocking_lock(), host)?;
+        let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown);
+        reply.run = asked.map(|asked| asked.identity);
+        Ok(KeyedReply { reply, open })
+    }
+}
