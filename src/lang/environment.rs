@@ -50,6 +50,10 @@ pub trait Environment: Send {
     /// See [`Engine::restore`].
     fn decode(&mut self, text: &str) -> Result<(), String>;
 
+    /// Makes [`encode`](Environment::encode) exact after each evaluation, also as to what is no definition, such as the last
+    /// values. Without it, an environment in another process may be encoded as it was after its last definition.
+    fn report_exactly(&mut self) {}
+
     /// Returns the reason why the state is lost with the process that it lives in, if that process may end before this
     /// one.
     fn unkept(&self) -> Option<String> {

@@ -75,19 +75,19 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
             _ => wire::largest_text(&Limits::default()),
         };
         // The session keeps the data of a run that waits, which is not a change of a definition.
-        let mut has_waited = false;
+        let mut is_reported = false;
         let done = match instruction {
             Instruction::Restore(text) => {
                 let taken = session.decode(&text).map_err(|error| error.to_string());
                 known = session.changes();
                 Done::Taken(taken)
             }
-            Instruction::Evaluate { program, data, limits, name, servers, from } => {
+            Instruction::Evaluate { program, data, limits, name, servers, from, is_exact } => {
                 let from = from.and_then(|mark| serde_json::from_str(&mark).ok());
-                has_waited = from.is_some();
+                is_reported = from.is_some() || is_exact;
                 let request = Request { program, data, limits, name: Some(name), from };
                 let reply = session.eval(request, link.host(servers));
-                has_waited |= reply.status == Status::Suspended;
+                is_reported |= reply.status == Status::Suspended;
                 Done::evaluated(&reply)
             }
             Instruction::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
@@ -99,7 +99,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
         };
         // If the server has gone, it needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
-        let text = (has_waited || session.changes() != known).then(|| {
+        let text = (is_reported || session.changes() != known).then(|| {
             let text = session.encode().map_err(|error| error.to_string())?;
             match text.len() as u64 {
                 bytes if bytes > largest => Err(format!("it has {bytes} bytes as text; at most {largest} are allowed")),

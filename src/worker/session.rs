@@ -46,6 +46,8 @@ pub struct WorkerSession {
     changes: u64,
     /// The names and the size of the session that the text describes.
     of_text: (Vec<String>, u64),
+    /// True if the worker reports the text after each evaluation.
+    is_exact: bool,
     /// Set if the worker's session could not be serialized: its changes exist only in the worker and are lost with it.
     unwritten: Option<Unwritten>,
     programs: u32,
@@ -94,6 +96,7 @@ impl WorkerSession {
             live_bytes: 0,
             changes: 0,
             of_text: (Vec::new(), 0),
+            is_exact: false,
             unwritten: None,
             programs: 0,
         }
@@ -186,12 +189,13 @@ impl WorkerSession {
         self.live_bytes = kept.live_bytes;
         match kept.text {
             None => {}
-            Some(Ok(text)) => {
+            Some(Ok(text)) if self.text.as_ref() != Some(&text) => {
                 self.text = Some(text);
                 self.of_text = (self.names.clone(), self.live_bytes);
                 self.changes += 1;
                 self.unwritten = None;
             }
+            Some(Ok(_)) => self.unwritten = None,
             Some(Err(problem)) => {
                 self.changes += 1;
                 let since = self.unwritten.take().map_or_else(Timestamp::now, |unwritten| unwritten.since);
@@ -241,7 +245,15 @@ impl Environment for WorkerSession {
         let from = from.and_then(|mark| serde_json::to_string(&mark).ok());
         let name = name.unwrap_or_else(|| format!("program {}", self.programs));
         let servers = host.servers();
-        let instruction = Instruction::Evaluate { program, data, limits: limits.clone(), name, servers, from };
+        let instruction = Instruction::Evaluate {
+            program,
+            data,
+            limits: limits.clone(),
+            name,
+            servers,
+            from,
+            is_exact: self.is_exact,
+        };
         match self.instruction(&instruction, &host, &limits) {
             Ok(Done::Evaluated(reply)) => {
                 serde_json::from_str(&reply).unwrap_or_else(|_| self.lost_reply(&nonsense(), Costs::default()))
@@ -287,6 +299,10 @@ impl Environment for WorkerSession {
 
     fn changes(&self) -> u64 {
         self.changes
+    }
+
+    fn report_exactly(&mut self) {
+        self.is_exact = true;
     }
 
     fn encode(&mut self) -> Result<String, String> {

@@ -75,6 +75,7 @@ impl Recording {
         data: Option<&String>,
         host: Arc<dyn Host>,
     ) -> Option<Recording> {
+        session.report_exactly();
         let new = || {
             let session = match session.encode() {
                 Ok(text) => Some(text),

@@ -35,6 +35,8 @@ pub(super) enum Instruction {
         servers: Vec<Server>,
         /// The place at which the program is resumed, as JSON.
         from: Option<String>,
+        /// True if the text of the session is reported even if no definition has changed.
+        is_exact: bool,
     },
     /// Bind a name to the value of a JSON text.
     Bind { name: String, text: String },
