@@ -100,7 +100,8 @@ fn a_program_ends_soon_after_its_session_was_taken_away() {
         steps.wait_for("long");
         // The update that another process makes when it takes the next lease.
         let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
-        connection.execute("UPDATE session SET holder = 'other', fence = fence + 1", []).expect("it is done");
+        let taken = "UPDATE session SET holder = 'other', fence = fence + 1 WHERE handle = ?1";
+        assert_eq!(connection.execute(taken, [&session]).expect("it is done"), 1);
         running.join().expect("it ends").expect("it answers")
     });
     let lost = message(&result, "LeaseLost");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A question to the host, other than a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,13 +190,12 @@ pub struct Stage {
     observed: HashMap<Asked, Vec<(Answer, u32)>>,
     /// The position among the answers to each question.
     at: Mutex<HashMap<Asked, (usize, u32)>>,
-    begun: Instant,
 }
 
 impl Stage {
     /// Creates the host for a replay.
     pub fn new(observed: Observed) -> Stage {
-        Stage { observed: observed.0.into_iter().collect(), at: Mutex::default(), begun: Instant::now() }
+        Stage { observed: observed.0.into_iter().collect(), at: Mutex::default() }
     }
 
     /// Returns the next answer to a question; the last one, if it is asked more often than recorded.
@@ -270,9 +269,5 @@ impl Host for Stage {
 
     fn close_session(&self) -> Result<(), String> {
         Ok(())
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.begun.elapsed()
     }
 }

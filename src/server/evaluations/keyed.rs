@@ -37,6 +37,9 @@ pub struct KeyedReply {
 
 impl KeyedRuns {
     /// Creates the view of a store. Programs are evaluated in environments of `sandbox`.
+    ///
+    /// # Errors
+    /// Returns a message if the store cannot be used.
     pub fn new(store: Arc<dyn Store>, sandbox: Arc<dyn Sandbox>) -> Result<KeyedRuns, String> {
         // What is in the store expires by the settings of the server that uses it.
         let bounds = SessionBounds { kept: Duration::MAX, ..SessionBounds::default() };

@@ -7,6 +7,7 @@ use crate::server::admission::Admission;
 use crate::server::config::Configuration;
 use crate::server::downstream::DownstreamOptions;
 use crate::server::policy::no_approver;
+use crate::server::runs::Runs;
 use crate::server::sessions::SessionBounds;
 
 use super::*;
@@ -20,7 +21,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         engine,
         Arc::new(Downstreams::new(Configuration::default(), options)),
         Sessions::new(SessionBounds::default(), Arc::default()),
-        None,
+        Runs::new(None, None),
         runtime.handle().clone(),
         Gate::new(Admission::default(), Arc::default()),
         Shutdown::new(Duration::ZERO),

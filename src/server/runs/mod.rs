@@ -47,6 +47,9 @@ const MOST_LOGGED_IN_ALL: u64 = 512 << 20;
 /// The interval at which expired runs are removed, if runs are recorded.
 const PURGE: Duration = Duration::from_secs(60 * 60);
 
+/// The time after the start of a process at which runs that were cut off are reported.
+const REPORT: Duration = Duration::from_secs(3);
+
 /// The owner of the records of runs that have ended, which do not count as sessions of their principals. No principal has
 /// this name.
 const RECORDS: &str = "";
@@ -212,6 +215,8 @@ impl Runs {
         let Some(persistence) = &self.persistence else { return };
         let runs = StoredRuns::new(Arc::clone(persistence.store()));
         let work = move || {
+            // The first programs need the store more.
+            std::thread::park_timeout(REPORT);
             for (Key { principal, handle }, run) in runs.list().unwrap_or_default() {
                 let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown);
                 if unknown > 0 {
