@@ -23,9 +23,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
-use super::CONNECTIONS_EACH;
 use super::refusal::{REFUSAL, RetryLater};
 use super::slots::{ConnectionSlots, OnConnection, SlotHandle};
+
+/// Maximum number of connections from one address of another machine, unless `HttpOptions::connections_each` is set.
+pub const CONNECTIONS_EACH: usize = 100;
 
 /// Maximum time for writing responses once a connection is being closed.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);

@@ -41,12 +41,13 @@ use crate::server::serve::signals::until_told_to_end;
 use crate::server::serve::{Assembled, ServeOptions, assemble};
 use crate::server::transport::lines::LARGEST_LINE;
 
-use approvals::Approvals;
+use approvals::{Approvals, Site};
 use intake::{Intake, count, take_in};
 use protocol_sessions::ProtocolSessions;
 use readiness::Readiness;
 use tokens::Directory;
 
+pub use connections::CONNECTIONS_EACH;
 pub use principals::Principals;
 pub(in crate::server) use scrape::serve_metrics;
 
@@ -82,9 +83,6 @@ pub struct HttpOptions {
     /// its body.
     pub arrival: Duration,
 }
-
-/// Maximum number of connections from one address of another machine, unless [`HttpOptions::connections_each`] is set.
-pub const CONNECTIONS_EACH: usize = 100;
 
 /// Maximum number of requests per minute from one address of another machine, unless
 /// [`HttpOptions::requests_per_minute`] is set.
@@ -225,7 +223,8 @@ async fn serve(
             let operators = Arc::new(Directory::new(http.operators.clone(), Arc::default()));
             let (watched, over) = (Arc::clone(&operators), shutdown.over().clone());
             tokio::spawn(async move { watched.watch(&ProtocolSessions::default(), |_| {}, over).await });
-            Approvals::new(&http, store, operators, Arc::clone(&directory), Arc::clone(&shutdown)).route()
+            let site = Site { hosts: http.hosts.clone(), origins: http.origins.clone(), arrival: http.arrival };
+            Approvals::new(store, operators, Arc::clone(&directory), site, Arc::clone(&shutdown)).route()
         }
         None => Router::new(),
     };

@@ -13,7 +13,7 @@ use super::sign_ins::SignedIn;
 /// Maximum number of runs that a page lists of each state.
 const MOST: usize = 200;
 
-/// Maximum number of tools that are named of a run.
+/// Maximum number of different tools that are named of a run.
 const TOOLS: usize = 8;
 
 /// Returns the list of the runs: those that wait first, the oldest of them first.
@@ -79,35 +79,56 @@ fn cards(runs: &[(Key, StoredRun)]) -> Markup {
 fn card(key: &Key, run: &StoredRun) -> Markup {
     let open = run.open();
     let unknown = open.iter().filter(|call| call.is_unknown).count();
+    let called = open.iter().map(|call| format!("{}/{}", call.question.server, call.question.tool));
+    let decided = run.decisions().iter().map(|record| record.tool.clone());
+    let tools = distinct(called.chain(decided.filter(|_| open.is_empty())));
     html! {
-        h3 { a href=(path_of(&key.handle)) { (state(run.state())) ": " code { (key.handle) } } }
-        @if !open.is_empty() {
-            ul.tools aria-label="Calls" {
-                @for call in open.iter().take(TOOLS) {
-                    li {
-                        span.number { (call.number) } " "
-                        strong { (marked_line(&format!("{}/{}", call.question.server, call.question.tool))) }
-                        @if call.is_unknown { " " span.badge { "unknown whether it happened" } }
-                    }
+        h3 {
+            a href=(path_of(&key.handle)) {
+                @match (open.len(), tools.is_empty()) {
+                    (0, true) => (state(run.state())),
+                    (0, false) => { (state(run.state())) ": " (marked_line(&tools.join(", "))) },
+                    (count, _) => { (calls(count)) " of " (marked_line(&tools.join(", "))) },
                 }
-                @if open.len() > TOOLS { li { "and " (open.len() - TOOLS) " more" } }
             }
         }
         @if unknown > 0 {
-            p.note { "Its process died while it made a call: find out whether that call happened." }
+            p.badge { "It is not known whether " (calls(unknown)) " happened" }
         }
         dl.facts {
             dt { "Principal" } dd { (marked_line(&key.principal)) }
             dt { "Asked first" } dd { (moment(run.since())) }
             @if run.state() != RunState::Ended { dt { "Expires" } dd { (moment(run.expires())) } }
+            dt { "Run" } dd { code { (key.handle) } }
         }
     }
 }
 
-/// Returns the state of a run as a word.
+/// Returns the first of the different names, with a mark if there are more.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut first: Vec<String> = Vec::new();
+    for name in names {
+        if first.contains(&name) {
+            continue;
+        }
+        if first.len() == TOOLS {
+            first.push("…".to_owned());
+            break;
+        }
+        first.push(name);
+    }
+    first
+}
+
+/// `1 call`, `3 calls`
+fn calls(count: usize) -> String {
+    format!("{count} call{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the state of a run in words.
 pub(super) fn state(state: RunState) -> &'static str {
     match state {
-        RunState::Waiting => "Waiting",
+        RunState::Waiting => "Waiting for a decision",
         RunState::Decided => "Decided",
         RunState::Running => "Running",
         RunState::Begun => "Interrupted",

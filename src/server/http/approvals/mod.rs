@@ -30,7 +30,6 @@ use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 use crate::store::{Key, Store};
 
-use super::HttpOptions;
 use super::connections::Peer;
 use super::heads;
 use super::tokens::Directory;
@@ -56,28 +55,34 @@ pub(super) struct Approvals {
     sign_ins: SignIns,
     runs: StoredRuns,
     turns: Arc<Semaphore>,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-    arrival: Duration,
+    site: Site,
     shutdown: Arc<Shutdown>,
+}
+
+/// The names by which browsers reach the page, and their time for a form.
+pub(super) struct Site {
+    /// Accepted `Host` names, in addition to `localhost` and addresses.
+    pub(super) hosts: Vec<String>,
+    /// Accepted origins of forms, in addition to that of the request.
+    pub(super) origins: Vec<String>,
+    /// Maximum time for a form to arrive.
+    pub(super) arrival: Duration,
 }
 
 impl Approvals {
     /// Creates the page for the runs of a store, which those operators may use.
     pub(super) fn new(
-        http: &HttpOptions,
         store: Arc<dyn Store>,
         operators: Arc<Directory>,
         principals: Arc<Directory>,
+        site: Site,
         shutdown: Arc<Shutdown>,
     ) -> Approvals {
         Approvals {
             sign_ins: SignIns::new(Arc::clone(&store), operators, principals),
             runs: StoredRuns::new(store),
             turns: Arc::new(Semaphore::new(TURNS)),
-            hosts: http.hosts.clone(),
-            origins: http.origins.clone(),
-            arrival: http.arrival,
+            site,
             shutdown,
         }
     }
@@ -167,7 +172,7 @@ impl Approvals {
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Expected a form of this page."));
         }
-        match tokio::time::timeout(self.arrival, to_bytes(request.into_body(), LARGEST)).await {
+        match tokio::time::timeout(self.site.arrival, to_bytes(request.into_body(), LARGEST)).await {
             Ok(Ok(bytes)) => Ok(Form(form_urlencoded::parse(&bytes).into_owned().collect())),
             Ok(Err(_)) => Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "Expected a form of at most 1 MiB.")),
             Err(_) => Err(refused(StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.")),
@@ -208,12 +213,12 @@ impl Form {
 /// Refuses requests by unknown names of this machine, and forms of other web sites; protects all responses.
 async fn guard(State(page): State<Arc<Approvals>>, request: Request, next: Next) -> Response {
     let refused = |text: &str| answer(StatusCode::FORBIDDEN, message(None, "Refused", text, "/approvals"));
-    let mut response = if !heads::has_known_host(request.headers(), &page.hosts) {
+    let mut response = if !heads::has_known_host(request.headers(), &page.site.hosts) {
         refused("The page is not served under this host name; `serve --host` names further ones.")
     } else if page.shutdown.is_closing() {
         unavailable(None, SHUTTING_DOWN)
     } else if *request.method() == Method::POST
-        && let Some(reason) = origin::foreign(request.headers(), &page.origins)
+        && let Some(reason) = origin::foreign(request.headers(), &page.site.origins)
     {
         tracing::warn!(reason, "a form of the approvals page was refused");
         refused(&format!("Nothing was changed: {reason}."))

@@ -28,12 +28,13 @@ pub(super) fn run(signed_in: &SignedIn, key: &Key, run: &StoredRun, returned: Op
     let frame = Frame { signed_in, action: format!("{}/decide", path_of(&key.handle)), run: &key.handle };
     let asked: Vec<&OpenCall> = open.iter().filter(|call| !call.is_unknown).collect();
     let content = html! {
-        h1 { (state(run.state())) ": " code { (key.handle) } }
+        h1 { (state(run.state())) }
         dl.facts {
             dt { "Principal" } dd { (marked_line(&key.principal)) }
             dt { "Asked first" } dd { (moment(run.since())) }
             @if run.state() == RunState::Ended { dt { "Kept until" } } @else { dt { "Expires" } }
             dd { (moment(run.expires())) }
+            dt { "Run" } dd { code { (key.handle) } }
         }
         p { (explanation(run, open.len())) }
         @if let Some(failure) = run.reply().and_then(|reply| reply.failure.as_ref()) {
@@ -50,7 +51,7 @@ pub(super) fn run(signed_in: &SignedIn, key: &Key, run: &StoredRun, returned: Op
         }
         @if !open.is_empty() { (frame.cancel(&open)) }
     };
-    page(&format!("{} run", state(run.state())), Some(signed_in), &content)
+    page(state(run.state()), Some(signed_in), &content)
 }
 
 fn explanation(run: &StoredRun, open: usize) -> String {

@@ -138,7 +138,7 @@ pub(super) fn moment(at: SystemTime) -> Markup {
     html! {
         @match stamp {
             Some(stamp) => {
-                time datetime=(stamp) { (words) " (" (stamp.strftime("%Y-%m-%d %H:%M")) " UTC)" }
+                time datetime=(stamp) { (words) " " span.stamp { "(" (stamp.strftime("%Y-%m-%d %H:%M")) " UTC)" } }
             }
             None => (words),
         }
