@@ -24,17 +24,15 @@ mod redis;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod remote;
 mod sqlite;
-mod waiting;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use redis::Redis;
 pub use sqlite::Sqlite;
-pub(crate) use waiting::{TakenLease, wait_for_lease};
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The time for which a lease holds without being renewed.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -227,6 +225,36 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn check(&self) -> Result<(), Problem>;
+}
+
+/// Polling interval while another holder has a lease.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A lease, and the time since the machine was started at which it was requested.
+pub(crate) struct TakenLease {
+    pub(crate) lease: Lease,
+    pub(crate) asked: Duration,
+}
+
+/// Takes the lease of a record. If another holder has it, waits for at most `patience`, or until `is_stopped`.
+///
+/// # Errors
+/// Returns [`Problem::Leased`] if the other holder still has it, and otherwise the problem of the store.
+pub(crate) fn wait_for_lease(
+    store: &dyn Store,
+    key: &Key,
+    patience: Duration,
+    is_stopped: impl Fn() -> bool,
+) -> Result<TakenLease, Problem> {
+    let holder = handle().map_err(Problem::Unusable)?;
+    let begun = Instant::now();
+    loop {
+        let asked = boot::elapsed();
+        match store.lease(key, &holder) {
+            Err(Problem::Leased) if !is_stopped() && begun.elapsed() < patience => std::thread::park_timeout(LOOK),
+            taken => return taken.map(|lease| TakenLease { lease, asked }),
+        }
+    }
 }
 
 /// Generates an unguessable name for a session or the holder of a lease: 130 random bits as 26 letters and digits, none

@@ -5,6 +5,7 @@
 //! names the round of questions that it answers; the process that resumes it holds its lease, and stores each call that
 //! may change something before it is sent.
 
+mod asked;
 pub(in crate::server) mod grants;
 pub(in crate::server) mod listing;
 pub(in crate::server) mod recorded;
@@ -18,22 +19,20 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{self, CallState, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
+use crate::lang::{self, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
-use crate::server::policy::Question;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
 
+pub(in crate::server) use asked::{AskedCall, AskedRun};
+use asked::{WAITING, asked_calls};
 use listing::{RUN, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
 use stored::{RunState, Start, StoredRun};
-
-/// The time for which a run waits.
-pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Most runs of one principal that wait at a time.
 const MOST: usize = 20;
@@ -56,25 +55,6 @@ const RECORDS: &str = "";
 
 /// Returns the decision on a question of a run; `None` leaves it open.
 pub(in crate::server) type Decide = Box<dyn Fn(&AskedCall) -> Option<Decision> + Send>;
-
-/// A call on which a person has to decide.
-pub(in crate::server) struct AskedCall {
-    /// Its ordinal among the calls of the round that were asked about, whether or not they are decided on: an answer to
-    /// one question is never taken for one to another.
-    pub(in crate::server) place: usize,
-    pub(in crate::server) question: Question,
-    /// The arguments as the program gave them: a program does not see what is added to them.
-    pub(in crate::server) given: String,
-}
-
-/// Returns the open questions of a log.
-fn asked_calls<'l>(log: &'l Logged, program: &'l str) -> impl Iterator<Item = (&'l lang::Entry, AskedCall)> {
-    let asked = log.calls.iter().filter_map(|call| Some((call, call.question.as_deref()?)));
-    let is_open = |call: &lang::Entry| call.decision.is_none() && call.state == CallState::Open;
-    asked.enumerate().filter(move |(_, (call, _))| is_open(call)).map(move |(place, (call, question))| {
-        (call, AskedCall { place, question: Question::of(question, program), given: call.arguments.clone() })
-    })
-}
 
 /// Maximum size of a run key, in bytes.
 pub const LONGEST_RUN_KEY: usize = 200;
@@ -102,26 +82,6 @@ pub(in crate::server) struct Resumption {
     pub(in crate::server) run: String,
     /// The round of questions that is answered, and the answers.
     pub(in crate::server) answers: Option<(u32, Decide)>,
-}
-
-/// A run that was suspended, with its questions.
-pub(in crate::server) struct AskedRun {
-    pub(in crate::server) identity: String,
-    pub(in crate::server) round: u32,
-    pub(in crate::server) calls: Vec<AskedCall>,
-    /// The time in which it expires.
-    pub(in crate::server) expires: Duration,
-    /// True if it is in a store, where a person can decide on it.
-    pub(in crate::server) is_stored: bool,
-    /// The number of calls of which it is unknown whether they happened.
-    pub(in crate::server) unknown: usize,
-}
-
-impl AskedRun {
-    /// True if no person has to decide on anything.
-    pub(in crate::server) fn is_decided(&self) -> bool {
-        self.calls.is_empty() && self.unknown == 0
-    }
 }
 
 /// What is known of a run before it is resumed.

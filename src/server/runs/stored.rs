@@ -16,8 +16,8 @@ use crate::lang::{
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
+use super::asked::{AskedCall, AskedRun, WAITING, asked_calls};
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
-use super::{AskedCall, AskedRun, WAITING, asked_calls};
 
 /// The version of the first line.
 const VERSION: u32 = 1;

@@ -1,0 +1,48 @@
+//! The calls of a run on which a person has to decide.
+
+use std::time::Duration;
+
+use crate::lang::{self, CallState, Logged};
+use crate::server::policy::Question;
+
+/// The time for which a run waits.
+pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// A call on which a person has to decide.
+pub(in crate::server) struct AskedCall {
+    /// Its ordinal among the calls of the round that were asked about, whether or not they are decided on: an answer to
+    /// one question is never taken for one to another.
+    pub(in crate::server) place: usize,
+    pub(in crate::server) question: Question,
+    /// The arguments as the program gave them: a program does not see what is added to them.
+    pub(in crate::server) given: String,
+}
+
+/// Returns the open questions of a log.
+pub(super) fn asked_calls<'l>(log: &'l Logged, program: &'l str) -> impl Iterator<Item = (&'l lang::Entry, AskedCall)> {
+    let asked = log.calls.iter().filter_map(|call| Some((call, call.question.as_deref()?)));
+    let is_open = |call: &lang::Entry| call.decision.is_none() && call.state == CallState::Open;
+    asked.enumerate().filter(move |(_, (call, _))| is_open(call)).map(move |(place, (call, question))| {
+        (call, AskedCall { place, question: Question::of(question, program), given: call.arguments.clone() })
+    })
+}
+
+/// A run that was suspended, with its questions.
+pub(in crate::server) struct AskedRun {
+    pub(in crate::server) identity: String,
+    pub(in crate::server) round: u32,
+    pub(in crate::server) calls: Vec<AskedCall>,
+    /// The time in which it expires.
+    pub(in crate::server) expires: Duration,
+    /// True if it is in a store, where a person can decide on it.
+    pub(in crate::server) is_stored: bool,
+    /// The number of calls of which it is unknown whether they happened.
+    pub(in crate::server) unknown: usize,
+}
+
+impl AskedRun {
+    /// True if no person has to decide on anything.
+    pub(in crate::server) fn is_decided(&self) -> bool {
+        self.calls.is_empty() && self.unknown == 0
+    }
+}
