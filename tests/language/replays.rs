@@ -5,14 +5,14 @@ use crate::suspended::program;
 
 use common::{Scripted, engine};
 use lispbox::lang::{
-    CallState, Catalogue, Decision, Entry, Host, Journal, Keep, Logged, Question, Recorder, Reply, Request, RunLog,
-    Server, Status, Tool, ToolCall, ToolError, ToolReply,
+    CallState, Catalogue, Decision, Entry, Host, Journal, Keep, LogChange, Logged, Question, Recorder, Reply, Request,
+    RunLog, Server, Stage, Status, Tool, ToolCall, ToolError, ToolReply, Witness,
 };
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// Tools, a clock and random numbers that are never the same twice.
@@ -133,7 +133,7 @@ impl Host for Restless {
     }
 }
 
-fn run(program: &str, host: &Arc<Restless>, log: &Arc<RunLog>, is_strict: bool) -> (Reply, Option<String>) {
+fn run<H: Host + 'static>(program: &str, host: &Arc<H>, log: &Arc<RunLog>, is_strict: bool) -> (Reply, Option<String>) {
     let recorder = Recorder::new(Arc::clone(host), Arc::clone(log));
     let recorder = if is_strict { recorder.strict() } else { recorder };
     let mut session = engine().session();
@@ -149,6 +149,27 @@ fn course(reply: &Reply) -> serde_json::Value {
     serde_json::to_value(reply).expect("it is data")
 }
 
+/// Keeps the changes of a log as they are stored.
+#[derive(Default)]
+struct Changes {
+    log: OnceLock<Weak<RunLog>>,
+    stored: Mutex<Vec<LogChange>>,
+}
+
+impl Changes {
+    fn take(&self) {
+        let log = self.log.get().and_then(Weak::upgrade).expect("it lives");
+        self.stored.lock().expect("not poisoned").extend(log.changes());
+    }
+}
+
+impl Journal for Changes {
+    fn store(&self, _entry: &Entry) -> Result<(), String> {
+        self.take();
+        Ok(())
+    }
+}
+
 fn forever() -> Arc<AtomicI64> {
     Arc::new(AtomicI64::new(i64::MAX))
 }
@@ -162,10 +183,20 @@ proptest! {
 
     #[test]
     fn a_replay_repeats_the_run_and_calls_nothing(program in program(), changed in any::<prop::sample::Index>()) {
-        let log = log_of(Logged::default(), Keep::Run);
+        let changes = Arc::<Changes>::default();
+        let log = Arc::new(RunLog::new(Logged::default(), Keep::Run, 1 << 20).kept_by(changes.clone()));
+        changes.log.set(Arc::downgrade(&log)).expect("once");
         let sent = Arc::default();
-        let original = run(&program, &Restless::new(&log, &sent, &forever()), &log, false);
+        let witness = Arc::new(Witness::new(Restless::new(&log, &sent, &forever()) as Arc<dyn Host>));
+        let original = run(&program, &witness, &log, false);
         let logged = log.logged();
+        // The changes that were stored one after the other are the log.
+        changes.take();
+        let mut rebuilt = Logged::default();
+        rebuilt.apply(changes.stored.lock().expect("not poisoned").clone());
+        rebuilt.told.retain(|_, told| !told.is_empty());
+        rebuilt.draws.retain(|_, draws| !draws.is_empty());
+        prop_assert_eq!(&rebuilt, &logged, "{}", program);
         // As it is stored.
         let stored = serde_json::to_string(&logged).expect("it is data");
         let logged: Logged = serde_json::from_str(&stored).expect("it was written");
@@ -174,9 +205,17 @@ proptest! {
         let nothing = Arc::default();
         let replay = run(&program, &Restless::new(&log, &nothing, &forever()), &log, true);
         prop_assert_eq!(course(&original.0), course(&replay.0), "{}", program);
-        prop_assert_eq!(original.1, replay.1, "{}", program);
+        prop_assert_eq!(&original.1, &replay.1, "{}", program);
         prop_assert!(nothing.lock().expect("not poisoned").is_empty());
         prop_assert_eq!(&log.logged(), &logged, "the log is what it was");
+
+        // Without the host, from what it has said.
+        let observed = serde_json::to_string(&witness.observed()).expect("it is data");
+        let stage = Arc::new(Stage::new(serde_json::from_str(&observed).expect("it was written")));
+        let log = log_of(logged.clone(), Keep::Run);
+        let staged = run(&program, &stage, &log, true);
+        prop_assert_eq!(course(&original.0), course(&staged.0), "{}", program);
+        prop_assert_eq!(&original.1, &staged.1, "{}", program);
 
         // A call that differs from its entry ends the run before anything is sent.
         if !logged.calls.is_empty() {
