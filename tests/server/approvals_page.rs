@@ -354,6 +354,36 @@ fn all_calls_that_were_shown_are_approved_or_none() {
 }
 
 #[test]
+fn an_operator_gives_a_grant_with_an_approval_and_revokes_it() {
+    let scene = Scene::new();
+    let olga = scene.browser(OLGA);
+    let run = scene.mail("a@example.org", &json!("1"));
+    let wrong = olga.decide(&run, "approve", "1.1", &[("grant", "forever")]);
+    assert!(wrong.status == 400 && wrong.body.contains("no such choice of later calls"), "{wrong:?}");
+    assert_eq!(olga.decide(&run, "approve", "1.1", &[("grant", "five")]).status, 303);
+    scene.call(json!({ "run": run }));
+    let next = scene.call(json!({"program": "(mail/send {:to \"b@example.org\"})"}));
+    assert!(next.text.starts_with("\"sent to b@example.org\""), "{}", next.text);
+
+    let listed = olga.get("/approvals/grants").body;
+    for expected in ["<bdi>mail/send</bdi>", "<dd>4</dd>", "<bdi>the approvals page, by olga</bdi>"] {
+        assert!(listed.contains(expected), "no {expected} in {listed}");
+    }
+    let (_, rest) = listed.split_once("name=\"grant\" value=\"").expect("a form");
+    let grant = rest.split('"').next().expect("a grant").to_owned();
+    let fields = [("key", &*olga.key), ("grant", &*grant)];
+    let foreign = olga.send("/approvals/grants", &own(&scene.server), &[("key", "x"), ("grant", &grant)]);
+    assert_eq!(foreign.status, 403, "{foreign:?}");
+    assert_eq!(olga.send("/approvals/grants", &own(&scene.server), &fields).status, 303);
+    let again = olga.send("/approvals/grants", &own(&scene.server), &fields);
+    assert!(again.status == 409 && again.body.contains("There is no such grant"), "{again:?}");
+    assert!(olga.get("/approvals/grants").body.contains("There are no grants."));
+    let asked = scene.call(json!({"program": "(mail/send {:to \"c@example.org\"})"}));
+    assert!(asked.text.starts_with("Suspended: "), "{}", asked.text);
+    assert_eq!(scene.sent(), ["a@example.org", "b@example.org"]);
+}
+
+#[test]
 fn a_run_that_has_expired_or_never_existed_says_so() {
     let scene = Scene::new();
     let olga = scene.browser(OLGA);

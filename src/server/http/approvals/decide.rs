@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::de::IgnoredAny;
 
+use crate::server::runs::grants::{Grant, GrantTerms, StoredGrants};
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 
+use super::grants;
 use super::run::Returned;
 
 /// The reason that a program is told if the operator gives none.
@@ -23,7 +25,7 @@ pub(super) struct FormDecision {
 }
 
 enum Action {
-    Approve,
+    Approve { grant: Option<GrantTerms> },
     ApproveAll,
     Deny { reason: String },
     Settle { happened: Option<String> },
@@ -56,7 +58,7 @@ impl FormDecision {
     pub(super) fn read(field: impl Fn(&str) -> Option<String>) -> Result<FormDecision, String> {
         let calls: Vec<String> = field("calls").unwrap_or_default().split(',').map(str::to_owned).collect();
         let action = match field("action").as_deref() {
-            Some("approve") => Action::Approve,
+            Some("approve") => Action::Approve { grant: grants::chosen(&field("grant").unwrap_or_default())? },
             Some("approve-all") => Action::ApproveAll,
             Some("deny") => {
                 let reason = field("reason").unwrap_or_default().trim().to_owned();
@@ -80,7 +82,7 @@ impl FormDecision {
     /// Returns the decision as a word, for the log.
     pub(super) fn word(&self) -> &'static str {
         match self.action {
-            Action::Approve | Action::ApproveAll => "approved",
+            Action::Approve { .. } | Action::ApproveAll => "approved",
             Action::Deny { .. } => "denied",
             Action::Settle { happened: Some(_) } => "happened",
             Action::Settle { happened: None } => "did not happen",
@@ -94,7 +96,7 @@ impl FormDecision {
     }
 
     /// Records the decision of an operator, unless somebody has decided otherwise meanwhile. Blocks.
-    pub(super) fn record(&self, runs: &StoredRuns, run: &str, operator: &str) -> Outcome {
+    pub(super) fn record(&self, runs: &StoredRuns, grants: &StoredGrants, run: &str, operator: &str) -> Outcome {
         if let Action::Settle { happened: Some(result) } = &self.action
             && let Err(problem) = serde_json::from_str::<IgnoredAny>(result)
         {
@@ -109,7 +111,18 @@ impl FormDecision {
             Ok(None) => return Outcome::Missing,
             Err(problem) => return Outcome::Unavailable(problem.to_string()),
         };
-        let Err(problem) = runs.change(&key, |run| self.apply(run, &by)) else { return Outcome::Recorded };
+        let problem = match runs.change(&key, |run| self.apply(run, &by)) {
+            Ok(None) => return Outcome::Recorded,
+            Ok(Some(grant)) => {
+                return match grants.give(&key.principal, &grant) {
+                    Ok(_) => Outcome::Recorded,
+                    Err(problem) => Outcome::Unavailable(format!(
+                        "The call is approved, but later ones may not be: the grant may not be stored: {problem}"
+                    )),
+                };
+            }
+            Err(problem) => problem,
+        };
         match runs.find(run) {
             Ok(Some((_, Ok(run)))) if run.is_expired() => Outcome::Expired,
             Ok(Some((_, Ok(run)))) => Outcome::Conflict(Box::new(run), problem),
@@ -119,9 +132,13 @@ impl FormDecision {
         }
     }
 
-    fn apply(&self, run: &mut StoredRun, by: &str) -> Result<(), String> {
-        match &self.action {
-            Action::Approve => run.decide(&self.calls[0], None, by).map(drop),
+    /// Applies the decision, and returns the grant that comes with it.
+    fn apply(&self, run: &mut StoredRun, by: &str) -> Result<Option<Grant>, String> {
+        let applied = match &self.action {
+            Action::Approve { grant } => {
+                let call = run.decide(&self.calls[0], None, by)?;
+                return grant.map(|terms| Grant::new(run, &call, terms, by)).transpose();
+            }
             Action::Deny { reason } => run.decide(&self.calls[0], Some(reason), by).map(drop),
             Action::Settle { happened } => run.settle(&self.calls[0], happened.as_deref(), by).map(drop),
             Action::ApproveAll => {
@@ -132,7 +149,8 @@ impl FormDecision {
                 self.compare(run, true)?;
                 run.cancel(by)
             }
-        }
+        };
+        applied.map(|()| None)
     }
 
     /// Checks that the open calls are those that the form was about, counting those of which it is unknown whether they

@@ -40,6 +40,7 @@ pub(super) fn list(signed_in: &SignedIn, listed: Vec<ListedRun>) -> Markup {
             count => p { (count) " programs wait for a decision, the oldest first." },
         }
         (cards(&waiting))
+        p { a href="/approvals/grants" { "Grants" } ": decisions that cover later calls" }
         @if !decided.is_empty() {
             h2 { "Decided" }
             p { "These programs go on when their clients continue them." }

@@ -4,6 +4,7 @@
 //! with the store is done on the blocking threads of the runtime, a few requests at a time.
 
 mod decide;
+mod grants;
 mod list;
 mod origin;
 mod pages;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 
 use crate::server::admission::shutdown::{SHUTTING_DOWN, Shutdown};
 use crate::server::identity::sha256;
+use crate::server::runs::grants::StoredGrants;
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 use crate::store::{Key, Store};
@@ -54,6 +56,7 @@ const STYLE: &str = include_str!("style.css");
 pub(super) struct Approvals {
     sign_ins: SignIns,
     runs: StoredRuns,
+    grants: StoredGrants,
     turns: Arc<Semaphore>,
     site: Site,
     shutdown: Arc<Shutdown>,
@@ -80,7 +83,8 @@ impl Approvals {
     ) -> Approvals {
         Approvals {
             sign_ins: SignIns::new(Arc::clone(&store), operators, principals),
-            runs: StoredRuns::new(store),
+            runs: StoredRuns::new(Arc::clone(&store)),
+            grants: StoredGrants::new(store),
             turns: Arc::new(Semaphore::new(TURNS)),
             site,
             shutdown,
@@ -96,6 +100,7 @@ impl Approvals {
             .route("/approvals/style.css", get(style))
             .route("/approvals/sign-in", get(sign_in).post(begin))
             .route("/approvals/sign-out", post(end))
+            .route("/approvals/grants", get(list_grants).post(revoke))
             .route("/approvals/runs/{run}", get(show))
             .route("/approvals/runs/{run}/text/{address}", get(text))
             .route("/approvals/runs/{run}/decide", post(decide))
@@ -241,6 +246,40 @@ async fn list(State(page): State<Arc<Approvals>>, headers: HeaderMap) -> Respons
     page.of_operator(&headers, None, listed).await
 }
 
+async fn list_grants(State(page): State<Arc<Approvals>>, headers: HeaderMap) -> Response {
+    let listed = |page: &Approvals, signed_in: &SignedIn| match page.grants.list() {
+        Ok(listed) => answer(StatusCode::OK, grants::list(signed_in, &listed)),
+        Err(problem) => unavailable(Some(signed_in), &problem.to_string()),
+    };
+    page.of_operator(&headers, None, listed).await
+}
+
+/// Revokes a grant.
+async fn revoke(State(page): State<Arc<Approvals>>, request: Request) -> Response {
+    let revoked = |page: &Approvals, signed_in: &SignedIn, form: Form| {
+        let grant = form.field("grant").unwrap_or_default();
+        let listed = match page.grants.list() {
+            Ok(listed) => listed,
+            Err(problem) => return unavailable(Some(signed_in), &problem.to_string()),
+        };
+        let Some((key, _)) = listed.into_iter().find(|(key, _)| key.handle == grant) else {
+            let text = "There is no such grant: it was revoked, its time is over, or its calls are used up.";
+            return answer(StatusCode::CONFLICT, message(Some(signed_in), "Not found", text, "/approvals/grants"));
+        };
+        match page.grants.revoke(&key) {
+            Ok(()) => {
+                tracing::info!(operator = signed_in.operator, grant, "an operator has revoked a grant");
+                see_other("/approvals/grants")
+            }
+            Err(problem) => {
+                let text = format!("The grant may still hold: {problem}");
+                answer(StatusCode::CONFLICT, message(Some(signed_in), "Not revoked", &text, "/approvals/grants"))
+            }
+        }
+    };
+    page.of_form(request, revoked).await
+}
+
 async fn show(State(page): State<Arc<Approvals>>, Path(run): Path<String>, headers: HeaderMap) -> Response {
     let to = is_identity(&run).then(|| run.clone());
     let shown = move |page: &Approvals, signed_in: &SignedIn| match page.find(signed_in, &run) {
@@ -280,7 +319,7 @@ async fn decide(State(page): State<Arc<Approvals>>, Path(run): Path<String>, req
                 return answer(StatusCode::BAD_REQUEST, message(Some(signed_in), "Refused", &text, "/approvals"));
             }
         };
-        match decision.record(&page.runs, &run, &signed_in.operator) {
+        match decision.record(&page.runs, &page.grants, &run, &signed_in.operator) {
             Outcome::Recorded => {
                 let (operator, calls) = (&signed_in.operator, decision.calls().join(", "));
                 tracing::info!(operator, run, calls, decision = decision.word(), "an operator has decided");

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::server::runs::stored::{OpenCall, RunState, StoredRun};
 use crate::store::Key;
 
+use super::grants::choice;
 use super::list::state;
 use super::pages::{decisions, page, path_of};
 use super::shown::{PIECE, Room, kind_of, marked, marked_line, moment, size, text_of};
@@ -172,6 +173,7 @@ impl Frame<'_> {
                 form method="post" action=(self.action) {
                     (self.key())
                     input type="hidden" name="calls" value=(number);
+                    (choice(number))
                     button.primary type="submit" name="action" value="approve" aria-label={ "Approve call " (number) " of " (tool) } {
                         "Approve"
                     }
