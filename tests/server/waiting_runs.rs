@@ -208,6 +208,25 @@ fn a_person_says_whether_a_call_happened_that_was_being_made_when_its_process_di
 }
 
 #[test]
+fn without_numbers_all_calls_that_wait_are_decided_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let mut client = Client::start_stateless(&configuration(folder.path()), &["--store", &store]);
+    let program = "(pmap (fn [n] (try (notes/share {:line (str n)}) (catch ToolDenied e (ex-message e)))) (range 3))";
+    let run = run_of(&client.eval(program));
+    printed(&approvals(&store, &["deny", &run, "--call", "1.2", "--reason", "not that one"]));
+    let said = printed(&approvals(&store, &["approve", &run]));
+    assert!(
+        said.starts_with("call 1.1 of notes/share: approved\ncall 1.3 of notes/share: approved\nnothing is open"),
+        "{said}"
+    );
+    let again = refusal(&approvals(&store, &["deny", &run]));
+    assert!(again.contains("nothing was changed: no call of the run waits for a decision"), "{again}");
+    assert!(!continued(&mut client, &run).is_error);
+    assert_eq!(lines(folder.path(), "shared"), ["0", "2"]);
+}
+
+#[test]
 fn of_two_operators_one_decides_and_the_other_is_told() {
     crate::databases::on_each_store(|store| {
         let folder = tempfile::tempdir().expect("a folder");

@@ -42,8 +42,9 @@ enum Action {
     Approve {
         /// The run, or an unambiguous prefix of it.
         run: String,
-        /// The number of the call, as `show` prints it; give this option for each call.
-        #[arg(long = "call", value_name = "N", required = true)]
+        /// The number of a call, as `show` prints it, for each of several calls. Without it, all calls that wait for a
+        /// decision.
+        #[arg(long = "call", value_name = "N")]
         calls: Vec<String>,
         #[command(flatten)]
         grant: GrantOptions,
@@ -52,8 +53,9 @@ enum Action {
     Deny {
         /// The run, or an unambiguous prefix of it.
         run: String,
-        /// The number of the call, as `show` prints it; give this option for each call.
-        #[arg(long = "call", value_name = "N", required = true)]
+        /// The number of a call, as `show` prints it, for each of several calls. Without it, all calls that wait for a
+        /// decision.
+        #[arg(long = "call", value_name = "N")]
         calls: Vec<String>,
         /// The reason, which the program is told.
         #[arg(long, default_value = "a person was asked and said no")]
@@ -114,7 +116,8 @@ impl Approvals {
             }
             Action::Approve { run, calls, grant } => approve(&runs, &grants, &run, &calls, grant.terms()?),
             Action::Deny { run, calls, reason } => decide(&runs, &run, |run| {
-                calls.iter().map(|call| Ok((run.decide(call, Some(&reason), &person())?, "denied"))).collect()
+                let chosen = chosen(run, &calls)?;
+                chosen.iter().map(|call| Ok((run.decide(call, Some(&reason), &person())?, "denied"))).collect()
             })
             .map(|_| ()),
             Action::Settle { run, call, happened, .. } => decide(&runs, &run, |run| {
@@ -134,6 +137,16 @@ impl Approvals {
     }
 }
 
+/// Returns the numbers of the calls that a command is about: those that it names, or all that wait for a decision.
+fn chosen(run: &StoredRun, calls: &[String]) -> Result<Vec<String>, String> {
+    if !calls.is_empty() {
+        return Ok(calls.to_vec());
+    }
+    let open = run.open().into_iter().filter(|call| !call.is_unknown);
+    let open: Vec<String> = open.map(|call| call.number).collect();
+    if open.is_empty() { Err("no call of the run waits for a decision".to_owned()) } else { Ok(open) }
+}
+
 /// Approves calls, and gives the grants that come with that.
 fn approve(
     runs: &StoredRuns,
@@ -145,8 +158,8 @@ fn approve(
     let mut given: Vec<Grant> = Vec::new();
     let Key { principal, .. } = decide(runs, run, |run| {
         let mut changed = Vec::new();
-        for call in calls {
-            let open = run.decide(call, None, &person())?;
+        for call in chosen(run, calls)? {
+            let open = run.decide(&call, None, &person())?;
             if let Some(terms) = terms {
                 let grant = Grant::new(run, &open, terms, &person())?;
                 let covered = |grant: &Grant| (grant.server.clone(), grant.tool.clone(), grant.call.clone());
@@ -257,7 +270,7 @@ fn show(key: &Key, run: &StoredRun) {
              lispbox approvals settle {} --call N --happened JSON | --did-not-happen",
             key.handle
         ),
-        RunState::Waiting => outln!("\nlispbox approvals approve|deny {} --call N", key.handle),
+        RunState::Waiting => outln!("\nlispbox approvals approve|deny {} [--call N]", key.handle),
         RunState::Decided => outln!("\nThe program goes on when its client resumes it."),
         RunState::Running => outln!("\nA server process evaluates the program."),
         RunState::Begun => outln!("\nIts process died. The program goes on with the next call that has its run key."),
