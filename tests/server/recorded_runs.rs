@@ -134,8 +134,10 @@ fn a_changed_program_runs_against_the_recorded_replies() {
     let live = ["replay", &run, "--with", &file, "--live", "--config", &servers.display().to_string()];
     assert_eq!(printed(&runs(&store, &live)), "(\"added 2\" \"added 3\")\n");
     assert_eq!(lines(folder.path(), "added"), ["1", "2", "3"]);
-    let without = refusal(&runs(&store, &["replay", &run, "--live"]));
+    let without = refusal(&runs(&store, &["replay", &run, "--live", "--no-config"]));
     assert!(without.contains("give the servers by `--config FILE`"), "{without}");
+    let idle = refusal(&runs(&store, &["replay", &run, "--config", &servers.display().to_string()]));
+    assert!(idle.contains("`--config` is for calls of tools, which only `--live` makes"), "{idle}");
 }
 
 #[test]
@@ -150,11 +152,14 @@ fn a_replay_stops_after_a_form_with_a_repl_in_its_session() {
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().expect("it runs");
     let mut input = child.stdin.take().expect("piped");
-    std::io::Write::write_all(&mut input, b"[a b (resolve 'c)]\n").expect("it reads");
+    let typed = b"(println (try (notes/add {:line \"9\"}) (catch Exception e \"no tools\")))\n[a b (resolve 'c)]\n";
+    std::io::Write::write_all(&mut input, typed).expect("it reads");
     drop(input);
     let output = child.wait_with_output().expect("it ends");
     let said = printed(&output);
+    assert!(said.contains("no tools\n"), "{said}");
     assert_eq!(said.lines().last(), Some("[\"added 1\" 7 nil]"), "{said}");
+    assert_eq!(lines(folder.path(), "added"), ["1", "2"]);
     let beyond = refusal(&runs(&store, &["replay", &run, "--until", "form:9"]));
     assert!(beyond.contains("the program has 3 forms, not 9"), "{beyond}");
     let wrong = refusal(&runs(&store, &["replay", &run, "--until", "2"]));

@@ -37,6 +37,11 @@ impl ConfigPaths {
         }
     }
 
+    /// True if the command line names a configuration.
+    pub fn is_given(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
     /// Reads the configuration.
     ///
     /// # Errors

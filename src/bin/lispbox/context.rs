@@ -82,7 +82,21 @@ impl Settings {
     /// # Errors
     /// Returns an error for invalid limits or permissions, and for a configuration that cannot be used.
     pub fn open(&self) -> Result<EvaluationContext, Problem> {
-        let configuration = self.config.read().map_err(Problem::Usage)?;
+        self.open_with(self.config.read().map_err(Problem::Usage)?)
+    }
+
+    /// Creates the engine for programs without tools; reads no configuration.
+    ///
+    /// # Errors
+    /// Returns an error for invalid limits, and if the command line names a configuration.
+    pub fn open_without_tools(&self) -> Result<EvaluationContext, Problem> {
+        if self.config.is_given() {
+            return Err(Problem::Usage("`--config` is for calls of tools, which only `--live` makes".to_owned()));
+        }
+        self.open_with(Configuration::default())
+    }
+
+    fn open_with(&self, configuration: Configuration) -> Result<EvaluationContext, Problem> {
         configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
         let limits = self.limits(&configuration)?;
         let secrets = Secrets::of_environment();

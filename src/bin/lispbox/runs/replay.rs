@@ -28,7 +28,7 @@ pub fn replay(identity: &str, run: &StoredRun, options: ReplayOptions) -> Result
              `lispbox runs show` shows what there is"
         ))
     })?;
-    let context = settings.open()?;
+    let context = if live { settings.open()? } else { settings.open_without_tools()? };
     if live && !context.has_tools() {
         return Err(Problem::Usage("`--live` makes calls: give the servers by `--config FILE`".to_owned()));
     }
