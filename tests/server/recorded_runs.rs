@@ -147,18 +147,20 @@ fn a_replay_stops_after_a_form_with_a_repl_in_its_session() {
     let program = "(def a (notes/add {:line \"1\"})) (def b (count a)) (def c (notes/add {:line \"2\"}))";
     client.eval(program);
     let run = identity(&store, program);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
-    command.args(["runs", "--store", &store, "replay", &run, "--until", "form:2"]);
-    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let mut child = command.spawn().expect("it runs");
-    let mut input = child.stdin.take().expect("piped");
-    let typed = b"(println (try (notes/add {:line \"9\"}) (catch Exception e \"no tools\")))\n[a b (resolve 'c)]\n";
-    std::io::Write::write_all(&mut input, typed).expect("it reads");
-    drop(input);
-    let output = child.wait_with_output().expect("it ends");
-    let said = printed(&output);
-    assert!(said.contains("no tools\n"), "{said}");
+    let typed = |text: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["runs", "--store", &store, "replay", &run, "--until", "form:2"]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("it runs");
+        let mut input = child.stdin.take().expect("piped");
+        std::io::Write::write_all(&mut input, text.as_bytes()).expect("it reads");
+        drop(input);
+        child.wait_with_output().expect("it ends")
+    };
+    let said = printed(&typed("[a b (resolve 'c)]\n"));
     assert_eq!(said.lines().last(), Some("[\"added 1\" 7 nil]"), "{said}");
+    let alone = refusal(&typed("(notes/add {:line \"9\"})\n"));
+    assert!(alone.contains("there is no server `notes`"), "{alone}");
     assert_eq!(lines(folder.path(), "added"), ["1", "2"]);
     let beyond = refusal(&runs(&store, &["replay", &run, "--until", "form:9"]));
     assert!(beyond.contains("the program has 3 forms, not 9"), "{beyond}");
