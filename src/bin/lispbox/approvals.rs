@@ -196,8 +196,7 @@ fn person() -> String {
 /// # Errors
 /// Returns an error if there is none, which names the command that `lists` them, or if there are several.
 pub fn find(runs: &StoredRuns, beginning: &str, lists: &str) -> Result<ListedRun, Problem> {
-    let mut fitting = runs.list().map_err(|problem| Problem::Failed(problem.to_string()))?;
-    fitting.retain(|(key, _)| key.handle.starts_with(beginning));
+    let mut fitting = runs.beginning_with(beginning).map_err(|problem| Problem::Failed(problem.to_string()))?;
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
         0 => Err(Problem::Failed(format!("there is no run `{beginning}`; `{lists}` lists them"))),

@@ -10,6 +10,10 @@ use super::stored::StoredRun;
 /// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
 pub(crate) const RUN: &str = "lispbox/run";
 
+/// The owner of the records of runs that have ended, which do not count as sessions of their principals. No principal has
+/// this name.
+pub(super) const RECORDS: &str = "";
+
 /// The time for which a process waits for another one that holds a run: it outlasts the lease of a dead one.
 pub(super) const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
 
@@ -40,13 +44,29 @@ impl StoredRuns {
         summary.names.iter().any(|name| name == RUN)
     }
 
-    /// Returns all runs that have not expired, the most recently changed first. A run that cannot be read is listed with
-    /// the reason.
+    /// Returns the runs that have not expired, the most recently changed first, without those that were only recorded. A
+    /// run that cannot be read is listed with the reason.
     ///
     /// # Errors
     /// Returns the problem of the store.
     pub fn list(&self) -> Result<Vec<ListedRun>, Problem> {
+        self.listed(|key| key.principal != RECORDS)
+    }
+
+    /// Returns all runs, like [`StoredRuns::list`].
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub fn all(&self) -> Result<Vec<ListedRun>, Problem> {
         self.listed(|_| true)
+    }
+
+    /// Returns the runs whose identities begin so, like [`StoredRuns::all`].
+    ///
+    /// # Errors
+    /// Returns the problem of the store.
+    pub fn beginning_with(&self, beginning: &str) -> Result<Vec<ListedRun>, Problem> {
+        self.listed(|key| key.handle.starts_with(beginning))
     }
 
     /// Returns the runs among the sessions of a principal, like [`StoredRuns::list`].
@@ -58,8 +78,14 @@ impl StoredRuns {
         let mut runs = Vec::new();
         let is_wanted = |summary: &Summary| StoredRuns::has(summary) && is_wanted(&summary.key);
         for summary in self.0.list()?.into_iter().filter(is_wanted) {
-            let is_running = summary.is_leased;
-            let run = self.read(&summary.key).map(|run| run.running(is_running));
+            let text = match self.0.read(&summary.key, 0) {
+                // It has ended meanwhile.
+                Err(Problem::Unknown | Problem::Expired) => continue,
+                read => read.map(|read| read.map(|read| read.text).unwrap_or_default()),
+            };
+            let run = text.map_err(|problem| missing(&problem));
+            let run = run.and_then(|text| StoredRun::decode(&text).map_err(|problem| problem.to_string()));
+            let run = run.map(|run| run.running(summary.is_leased));
             if !run.as_ref().is_ok_and(StoredRun::is_expired) {
                 runs.push((summary.key, run));
             }

@@ -28,7 +28,7 @@ use crate::store::{self, Key, Problem};
 
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
-use listing::{RUN, StoredRuns, missing};
+use listing::{RECORDS, RUN, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
@@ -48,10 +48,6 @@ const PURGE: Duration = Duration::from_secs(60 * 60);
 
 /// The time after the start of a process at which runs that were cut off are reported.
 const REPORT: Duration = Duration::from_secs(3);
-
-/// The owner of the records of runs that have ended, which do not count as sessions of their principals. No principal has
-/// this name.
-const RECORDS: &str = "";
 
 /// Returns the decision on a question of a run; `None` leaves it open.
 pub(in crate::server) type Decide = Box<dyn Fn(&AskedCall) -> Option<Decision> + Send>;

@@ -115,7 +115,7 @@ fn find(runs: &StoredRuns, beginning: &str) -> Result<(String, StoredRun), Probl
 }
 
 fn list(runs: &StoredRuns, as_json: bool) -> Result<(), Problem> {
-    let listed = runs.list().map_err(|problem| Problem::Failed(problem.to_string()))?;
+    let listed = runs.all().map_err(|problem| Problem::Failed(problem.to_string()))?;
     if listed.is_empty() && !as_json {
         errln!("there are no runs; `lispbox serve --store URL --record` records them");
     }

@@ -24,8 +24,6 @@ pub(super) fn list(signed_in: &SignedIn, listed: Vec<ListedRun>) -> Markup {
             Ok(run) => match run.state() {
                 RunState::Waiting => waiting.push((key, run)),
                 RunState::Decided => decided.push((key, run)),
-                // Runs that were recorded and never waited are not shown.
-                RunState::Ended if run.principal().is_some() && run.decisions().is_empty() => {}
                 RunState::Running | RunState::Begun | RunState::Ended => others.push((key, run)),
             },
             Err(problem) => unreadable.push((key, problem)),
