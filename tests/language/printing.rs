@@ -110,7 +110,11 @@ fn values() -> impl Strategy<Value = Made> {
         prop_oneof![
             items().prop_map(|items| Made::call("list", &items)),
             items().prop_map(|items| Made::call("vector", &items)),
-            items().prop_map(|items| Made::call("hash-set", &items)),
+            // `hash-set` of a map, a keyword and a value has the meaning of Racket.
+            items().prop_map(|items| {
+                let Made { program, has_equal } = Made::call("vector", &items);
+                Made { program: format!("(set {program})"), has_equal }
+            }),
             entries().prop_map(move |entries| Made::call("hash-map", &flat(entries))),
             prop::collection::vec(any::<i64>(), 0..5)
                 .prop_map(|keys| Made::new(format!("(apply sorted-set {keys:?})").replace(',', " "))),
