@@ -127,6 +127,8 @@ fn outcome(reply: Option<Value>) -> Outcome {
             Outcome::Refused
         }
         Some("LeaseLost") => Outcome::NotKept,
+        // The record of the run has the fate of the session, under a lease of its own.
+        Some("ToolDenied") if text.contains("cannot be stored with its run, so it is not made") => Outcome::NotKept,
         Some("SessionNotKept") if text.contains("may not have been kept") => Outcome::Perhaps,
         Some("SessionNotKept") if text.contains("could not be kept") => Outcome::NotKept,
         Some("SessionNotClosed") if text.contains("is unknown") => Outcome::Perhaps,
