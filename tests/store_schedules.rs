@@ -126,7 +126,8 @@ fn outcome(reply: Option<Value>) -> Outcome {
             assert!(text.contains("nothing was evaluated"), "{text}");
             Outcome::Refused
         }
-        Some("LeaseLost") => Outcome::NotKept,
+        // The lease of the session is lost, or that of the record of the run.
+        Some("LeaseLost" | "Cancelled") => Outcome::NotKept,
         // The record of the run has the fate of the session, under a lease of its own.
         Some("ToolDenied") if text.contains("cannot be stored with its run, so it is not made") => Outcome::NotKept,
         Some("SessionNotKept") if text.contains("may not have been kept") => Outcome::Perhaps,
