@@ -94,23 +94,19 @@ pub fn outside<R>(work: impl FnOnce() -> R) -> R {
     struct Restore {
         live: i64,
         highest: i64,
-        aside: Option<Aside>,
-        owed: Option<u64>,
+        drops: release::Paused,
+        owed: owed::Paused,
     }
     impl Drop for Restore {
+        #[inline]
         fn drop(&mut self) {
-            owed::exchange(self.owed);
-            release::exchange(self.aside.take().unwrap_or_default());
+            owed::resume(&self.owed);
+            release::resume(&self.drops);
             set_balance(self.live);
             set_highest(self.highest);
         }
     }
-    let restore = Restore {
-        live: balance(),
-        highest: mark(),
-        aside: Some(release::exchange(Aside::default())),
-        owed: owed::exchange(None),
-    };
+    let restore = Restore { live: balance(), highest: mark(), drops: release::pause(), owed: owed::pause() };
     let result = work();
     drop(restore);
     result

@@ -41,10 +41,11 @@ impl<A> Metered<A> {
 fn size_class(size: usize) -> i64 {
     let step = match size {
         0..=128 => 16,
-        129..=32_767 => (size.next_power_of_two() >> 4).max(16),
+        129..=32_767 => size.next_power_of_two() >> 4,
         _ => 4_096,
     };
-    size.next_multiple_of(step).max(16) as i64
+    // Every step is a power of two, so this rounds up to its next multiple without a division.
+    (size.max(1).wrapping_add(step - 1) & !(step - 1)) as i64
 }
 
 #[inline]

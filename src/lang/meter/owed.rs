@@ -44,14 +44,34 @@ pub(super) fn collect() -> u64 {
 
 /// Replaces the amount that this thread owes and returns the old one; `None` means that no account is open.
 pub(super) fn exchange(other: Option<u64>) -> Option<u64> {
-    let other = other.map_or(NOBODY, |steps| i64::try_from(steps).unwrap_or(i64::MAX));
+    let owed = replace(other.map_or(NOBODY, |steps| i64::try_from(steps).unwrap_or(i64::MAX)));
+    (owed != NOBODY).then(|| owed.unsigned_abs())
+}
+
+/// What a thread owes, while it works for no account.
+pub(super) struct Paused(i64);
+
+/// Lets this thread owe nothing until [`resume`].
+#[inline]
+pub(super) fn pause() -> Paused {
+    Paused(replace(NOBODY))
+}
+
+/// Restores what this thread owes.
+#[inline]
+pub(super) fn resume(paused: &Paused) {
+    replace(paused.0);
+}
+
+#[inline]
+fn replace(other: i64) -> i64 {
     let owed = OWED.replace(other);
     match (owed >= MUCH, other >= MUCH) {
         (false, true) => _ = DUE.fetch_add(1, Ordering::Relaxed),
         (true, false) => _ = DUE.fetch_sub(1, Ordering::Relaxed),
         _ => {}
     }
-    (owed != NOBODY).then(|| owed.unsigned_abs())
+    owed
 }
 
 #[cfg(test)]

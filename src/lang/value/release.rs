@@ -110,6 +110,8 @@ thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
     static WAITING: Cell<usize> = const { Cell::new(0) };
     static DEBRIS: RefCell<Vec<DeferredDrop>> = const { RefCell::new(Vec::new()) };
+    /// The queues that [`pause`] has put away, the last one on top.
+    static PAUSED: RefCell<Vec<Vec<DeferredDrop>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Drops `contents` immediately, or queues them if this drop is deeply nested, or if the drop limit is exhausted and
@@ -209,9 +211,56 @@ pub fn hold() {
 
 /// Replaces the drop state of this thread and returns the previous one.
 pub fn exchange(other: Aside) -> Aside {
+    let left = LEFT.replace(other.left);
+    // An empty queue holds no memory.
+    if WAITING.get() == 0 && other.debris.is_empty() {
+        return Aside { left, ..other };
+    }
     WAITING.set(other.debris.len());
-    let debris = DEBRIS.replace(other.debris);
-    Aside { debris, left: LEFT.replace(other.left) }
+    Aside { debris: DEBRIS.replace(other.debris), left }
+}
+
+/// The drop state of a thread before [`pause`], apart from its queue.
+pub struct Paused {
+    left: u64,
+    waiting: usize,
+}
+
+/// Lets this thread drop like one that does not evaluate, until [`resume`]. Pauses may be nested.
+#[inline]
+pub fn pause() -> Paused {
+    let paused = Paused { left: LEFT.replace(u64::MAX), waiting: WAITING.replace(0) };
+    if paused.waiting > 0 {
+        put_queue_away();
+    }
+    paused
+}
+
+/// Ends the last pause.
+#[inline]
+pub fn resume(paused: &Paused) {
+    if WAITING.get() > 0 || paused.waiting > 0 {
+        bring_queue_back(paused.waiting > 0);
+    }
+    LEFT.set(paused.left);
+    WAITING.set(paused.waiting);
+}
+
+#[cold]
+fn put_queue_away() {
+    let queue = DEBRIS.take();
+    PAUSED.with_borrow_mut(|paused| paused.push(queue));
+}
+
+#[cold]
+fn bring_queue_back(is_away: bool) {
+    // What a pause within a drop has queued belongs to the pause.
+    while WAITING.replace(0) > 0 {
+        drop(DEBRIS.take());
+    }
+    if is_away && let Some(queue) = PAUSED.with_borrow_mut(Vec::pop) {
+        DEBRIS.set(queue);
+    }
 }
 
 #[cfg(test)]
