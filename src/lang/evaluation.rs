@@ -30,44 +30,38 @@ pub struct Evaluated<'e> {
     pub from: Option<&'e Mark>,
 }
 
-/// Evaluates a program and prints its value.
-pub fn evaluate(machine: &mut Machine, evaluated: &Evaluated<'_>, bind: &mut Bind<'_>) -> Reply {
-    let mut shown = None;
-    let mut reply = evaluate_to(machine, evaluated, bind, &mut |machine, value| {
-        shown = Some(show(machine, value)?);
-        Ok(())
-    });
-    if let (Status::Ok, Some(shown)) = (reply.status, shown) {
-        reply.value = Some(shown.printed.text);
-        reply.truncated = shown.printed.truncated;
-        match shown.json {
-            Some(Ok(json)) => reply.json = Some(json),
-            Some(Err(reason)) => reply.json_error = Some(reason),
-            None => {}
-        }
-    }
-    reply
-}
-
 /// Binds the input of a program before its first form.
 pub type Bind<'b> = dyn FnMut(&mut Machine) -> Outcome<()> + 'b;
 
-/// Evaluates a program form by form.
-pub fn evaluate_to(
+/// Evaluates a program form by form, and passes its value to `finish` or else prints it. The reply is filled in place,
+/// because it is large.
+pub fn evaluate(
     machine: &mut Machine,
     evaluated: &Evaluated<'_>,
     bind: &mut Bind<'_>,
-    finish: &mut Finish<'_>,
-) -> Reply {
-    let mut reply = Reply::default();
+    finish: Option<&mut Finish<'_>>,
+    reply: &mut Reply,
+) {
     let live_before = meter::live();
-    if let Err(signal) = run_forms(machine, evaluated, bind, finish, &mut reply) {
-        let (status, failure) = diagnose(&signal);
-        if let Raised::Fault(Fault { error, .. }) = signal.raised() {
-            machine.core.globals.history[3] = Value::Exception(error.clone());
+    match run_forms(machine, evaluated, bind, finish, reply) {
+        Ok(None) => {}
+        Ok(Some(Shown { printed, json })) => {
+            reply.value = Some(printed.text);
+            reply.truncated = printed.truncated;
+            match json {
+                Some(Ok(json)) => reply.json = Some(json),
+                Some(Err(reason)) => reply.json_error = Some(reason),
+                None => {}
+            }
         }
-        reply.status = status;
-        reply.failure = Some(failure);
+        Err(signal) => {
+            let (status, failure) = diagnose(&signal);
+            if let Raised::Fault(Fault { error, .. }) = signal.raised() {
+                machine.core.globals.history[3] = Value::Exception(error.clone());
+            }
+            reply.status = status;
+            reply.failure = Some(failure);
+        }
     }
     let core = &mut *machine.core;
     reply.prints = std::mem::take(&mut core.prints);
@@ -84,17 +78,16 @@ pub fn evaluate_to(
         compute_ms: compute.as_millis() as u64,
         total_ms: total.as_millis() as u64,
     };
-    reply
 }
 
-/// Runs the forms of a program, each as a transaction, and passes the value of the last one to `finish`.
+/// Runs the forms of a program, each as a transaction, and passes the value of the last one to `finish` or else shows it.
 fn run_forms(
     machine: &mut Machine,
     evaluated: &Evaluated<'_>,
     bind: &mut Bind<'_>,
-    finish: &mut Finish<'_>,
+    mut finish: Option<&mut Finish<'_>>,
     reply: &mut Reply,
-) -> Outcome<()> {
+) -> Outcome<Option<Shown>> {
     let Evaluated { program, source, from } = evaluated;
     let text = &*program.text;
     let limits = &machine.core.meter.limits;
@@ -110,12 +103,21 @@ fn run_forms(
     };
     machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
     let mut last = Value::Nil;
+    let mut shown = None;
+    let mut end = |machine: &mut Machine, value: &Value| -> Outcome<()> {
+        match &mut finish {
+            Some(finish) => finish(machine, value)?,
+            None => shown = Some(show(machine, value)?),
+        }
+        Ok(())
+    };
     let count = forms.len();
     let first = match from {
         Some(mark) => resume(machine, mark, count, reply)?,
         None => 0,
     };
-    let has_aliases = memchr::memmem::find(text.as_bytes(), b"::").is_some();
+    let has_colon = memchr::memchr(b':', text.as_bytes()).is_some();
+    let has_aliases = has_colon && memchr::memmem::find(text.as_bytes(), b"::").is_some();
     for (ordinal, mut form) in forms.into_iter().enumerate().skip(first) {
         let span = form.span;
         machine.core.form = ordinal as u32;
@@ -131,7 +133,7 @@ fn run_forms(
                 _ => {}
             }
             if is_last {
-                finish(machine, &value)?;
+                end(machine, &value)?;
             }
             machine.core.check_session()?;
             Ok(value)
@@ -156,13 +158,13 @@ fn run_forms(
         }
     }
     if count == 0 {
-        finish(machine, &last)?;
+        end(machine, &last)?;
     }
     let history = &mut machine.core.globals.history;
     history[2] = std::mem::take(&mut history[1]);
     history[1] = std::mem::take(&mut history[0]);
     history[0] = last;
-    Ok(())
+    Ok(shown)
 }
 
 /// Continues a run at the form of the mark, and returns the ordinal of the form.

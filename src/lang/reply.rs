@@ -2,6 +2,7 @@
 
 use super::error::ErrorCode;
 use super::host::CallRecord;
+use super::meter;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::foreign_text::{self, reply_lines};
@@ -251,6 +252,47 @@ impl Failure {
 }
 
 impl Reply {
+    /// Replaces all that is charged to the evaluation by copies that are not: the reply leaves the evaluation. Empty
+    /// parts, which most are, stay in place.
+    pub(crate) fn leave(&mut self) {
+        fn copy<T: Clone>(part: &mut T) {
+            let copied = meter::outside(|| part.clone());
+            drop(std::mem::replace(part, copied));
+        }
+        let Reply {
+            status: _,
+            value,
+            json,
+            json_error,
+            prints,
+            truncated,
+            defined,
+            calls,
+            session,
+            run,
+            spent: _,
+            mark,
+            failure,
+        } = self;
+        for text in [value, json_error, truncated, session, run].into_iter().flatten() {
+            copy(text);
+        }
+        if prints.capacity() > 0 {
+            copy(prints);
+        }
+        if defined.capacity() > 0 {
+            copy(defined);
+        }
+        if calls.capacity() > 0 {
+            copy(calls);
+        }
+        if let Some(json) = json.as_mut().filter(|json| json.is_string() || json.is_array() || json.is_object()) {
+            copy(json);
+        }
+        mark.iter_mut().for_each(copy);
+        failure.iter_mut().for_each(copy);
+    }
+
     /// Serializes the reply as JSON without the rendering of the failure, for readers who get that apart or not at all.
     ///
     /// # Errors

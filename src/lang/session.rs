@@ -6,7 +6,7 @@ use crate::embed::{Program, Report, RestoreError, SessionError};
 use crate::engine::Engine;
 use crate::error::{Error, Halt, Signal};
 use crate::eval::internal_error;
-use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, evaluate_to, refused};
+use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, refused};
 use crate::host::{Host, HostAccess, NoHost};
 use crate::machine::{Core, Machine};
 use crate::meter::{self, Account, Limits, Meter};
@@ -16,6 +16,7 @@ use crate::span::{Source, SourceName};
 use crate::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A program to evaluate, with its options.
 #[derive(Clone, Debug)]
@@ -127,7 +128,8 @@ impl Session {
         finish: Option<&mut Finish<'_>>,
     ) -> Reply {
         let Planned { program, limits, name, from, inputs } = *planned;
-        self.with_machine(limits, host, |machine| {
+        let mut replied = Reply::default();
+        let evaluated = |machine: &mut Machine| {
             let number = match from {
                 Some(mark) => {
                     machine.core.programs = machine.core.programs.max(mark.program);
@@ -151,10 +153,9 @@ impl Session {
                 }
                 bind(machine)
             };
-            let mut reply = match finish {
-                Some(finish) => evaluate_to(machine, &evaluated, bind, finish),
-                None => evaluate(machine, &evaluated, bind),
-            };
+            let leaving = Leaving(&mut replied);
+            let reply = &mut *leaving.0;
+            evaluate(machine, &evaluated, bind, finish, reply);
             match &mut reply.mark {
                 Some(mark) => {
                     mark.program = number;
@@ -165,9 +166,11 @@ impl Session {
                 None if from.is_some() => machine.core.drop_inputs(number),
                 None => {}
             }
-            reply
-        })
-        .unwrap_or_else(refused)
+        };
+        match self.with_moved(limits, host, evaluated) {
+            Ok(()) => replied,
+            Err(error) => refused(error),
+        }
     }
 
     /// Works on the session's values for the embedder.
@@ -194,10 +197,8 @@ impl Session {
     /// Nothing is bound then.
     #[doc(hidden)]
     pub fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        self.with_machine(&Limits::default(), &*host, |machine| {
-            bind_json(machine, name, text).map_err(|signal| diagnose(&signal).1.message)
-        })
-        .unwrap_or_else(|error| Err(error.message))
+        let bind = |machine: &mut Machine| bind_json(machine, name, text).map_err(|signal| diagnose(&signal).1.message);
+        self.with_machine(&Limits::default(), &*host, bind, |error| Err(error.message))
     }
 
     /// Returns the answer of `lisp_env`: the bindings, the servers, or the results of a query.
@@ -209,11 +210,11 @@ impl Session {
     pub(crate) fn describe_for(&mut self, query: Option<&str>, host: &dyn Host) -> String {
         let limits = Limits::default();
         let budget = limits.output as usize;
-        let text = self.with_machine(&limits, host, |machine| match discovery::describe_environment(machine, query) {
+        let describe = |machine: &mut Machine| match discovery::describe_environment(machine, query) {
             Ok(text) => text,
             Err(signal) => diagnose(&signal).1.rendered,
-        });
-        let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
+        };
+        let mut text = self.with_machine(&limits, host, describe, |error| refused(error).text(u64::MAX));
         text.truncate(text.floor_char_boundary(budget));
         text
     }
@@ -221,8 +222,8 @@ impl Session {
     /// Returns the definitions of the session: names, signatures, and the values in one line each.
     #[doc(hidden)]
     pub fn definitions(&mut self, host: Arc<dyn Host>) -> Vec<Word> {
-        let defined = self.with_machine(&Limits::default(), &*host, |machine| vocabulary::definitions(machine).ok());
-        defined.ok().flatten().unwrap_or_default()
+        let collect = |machine: &mut Machine| vocabulary::definitions(machine).unwrap_or_default();
+        self.with_machine(&Limits::default(), &*host, collect, |_| Vec::new())
     }
 
     /// Returns the output of `(doc name)` or `(doc name :schema)`. This does not count as a program of the session:
@@ -232,10 +233,9 @@ impl Session {
     /// Returns a failure with a suggestion if nothing has that name.
     #[doc(hidden)]
     pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
-        let explained = self.with_machine(&Limits::default(), &*host, |machine| {
-            discovery::explain(machine, name).map_err(|signal| Box::new(diagnose(&signal).1))
-        });
-        explained.unwrap_or_else(|error| Err(Box::new(diagnose(&error.into()).1)))
+        let failure = |signal: &Signal| Box::new(diagnose(signal).1);
+        let explain = |machine: &mut Machine| discovery::explain(machine, name).map_err(|signal| failure(&signal));
+        self.with_machine(&Limits::default(), &*host, explain, |error| Err(failure(&error.into())))
     }
 
     /// Returns whether the session defines that name.
@@ -345,8 +345,8 @@ impl Session {
     /// assert!(session.encode().unwrap().contains("(define a 1)"));
     /// ```
     pub fn encode(&mut self) -> Result<String, EncodeError> {
-        self.with_machine(&snapshot_limits(), &NoHost, crate::snapshot::encode)
-            .unwrap_or_else(|error| Err(EncodeError::outside(error)))
+        let failed = |error| Err(EncodeError::outside(error));
+        self.with_machine(&snapshot_limits(), &NoHost, crate::snapshot::encode, failed)
     }
 
     /// Replaces the environment by the one that the text describes.
@@ -356,91 +356,110 @@ impl Session {
     #[doc(hidden)]
     pub fn decode(&mut self, text: &str) -> Result<(), RestoreError> {
         let mut fresh = self.engine.session();
-        let read = fresh.with_machine(&snapshot_limits(), &NoHost, |machine| {
+        let decode = |machine: &mut Machine| {
             let source = Arc::new(Source::new("snapshot", text));
             crate::snapshot::decode(machine, &source).map_err(|signal| RestoreError::of(machine, &signal, text))
-        });
-        read.unwrap_or_else(|error| Err(RestoreError::Limit(error.message))).map(|()| *self = fresh)
+        };
+        let failed = |error: Error| Err(RestoreError::Limit(error.message));
+        fresh.with_machine(&snapshot_limits(), &NoHost, decode, failed)?;
+        *self = fresh;
+        Ok(())
     }
 
-    /// Runs `work` on an evaluation stack, with the session's account open.
-    ///
-    /// # Errors
-    /// Returns `Busy` if the system cannot allocate a stack.
+    /// Runs `work` on an evaluation stack, with the session's account open. Returns what `failed` makes of the error
+    /// `Busy` if the system cannot allocate a stack.
     fn with_machine<R: Clone>(
         &mut self,
         limits: &Limits,
         host: &dyn Host,
         work: impl FnOnce(&mut Machine) -> R,
-    ) -> Result<R, Error> {
-        self.with_moved(limits, host, |machine| {
+        failed: impl FnOnce(Error) -> R,
+    ) -> R {
+        let mut result = None;
+        let worked = self.with_moved(limits, host, |machine| {
             let charged = work(machine);
             // The result leaves the evaluation: return a copy that is not charged to its account.
-            meter::outside(|| charged.clone())
-        })
+            meter::outside(|| result = Some(charged.clone()));
+        });
+        match worked {
+            Ok(()) => result.unwrap_or_else(|| failed(internal_error())),
+            Err(error) => failed(error),
+        }
     }
 
     /// Like `with_machine`, for a result that is not charged to the account.
+    ///
+    /// # Errors
+    /// Returns `Busy` if the system cannot allocate a stack.
     fn with_moved<R>(
         &mut self,
         limits: &Limits,
         host: &dyn Host,
         work: impl FnOnce(&mut Machine) -> R,
     ) -> Result<R, Error> {
-        HostAccess::lend(host, |host| self.with_host(limits, host, work))
+        // The caller may itself have an open account, as a tool that evaluates programs does.
+        meter::outside(|| {
+            let begun = host.monotonic();
+            HostAccess::lend(host, |host| self.with_host(limits, host, begun, work))
+        })
     }
 
     fn with_host<R>(
         &mut self,
         limits: &Limits,
-        host: &HostAccess,
+        host: HostAccess,
+        begun: Duration,
         work: impl FnOnce(&mut Machine) -> R,
     ) -> Result<R, Error> {
-        let stacks = self.engine.stacks.clone();
+        let stacks = &self.engine.stacks;
         let settled = self.kept.as_mut().is_some_and(|core| core.account.settle());
-        let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
+        let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, begun);
         if let Some(watch) = &self.engine.watch {
             meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.account.live()));
         }
         match &mut self.kept {
             Some(core) => {
                 core.meter = meter;
-                core.host = host.clone();
+                core.host = host;
             }
-            none => {
-                *none = Some(Box::new(Core::new(meter, host.clone(), self.engine.registry.clone(), stacks.clone())))
-            }
+            none => *none = Some(Box::new(Core::new(meter, host, self.engine.registry.clone(), stacks.clone()))),
         }
         let kept = &mut self.kept;
         let mut result = None;
-        // The caller may itself have an open account, as a tool that evaluates programs does.
-        let switched = meter::outside(|| {
-            stacks.switch(|| {
-                let Some(mut core) = kept.take() else { return ((), true) };
-                core.account.open();
-                if settled {
-                    // Reclaims cells that were kept alive only by the values dropped since.
-                    core.heap.reclaim();
-                }
-                let mut machine = Machine::new(core, stacks.size());
-                let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                    result = Some(work(&mut machine));
-                }));
-                if worked.is_err() {
-                    // A panic is an internal defect: it loses the running form, not the session.
-                    result = None;
-                    machine.core.undo();
-                }
-                let (core, is_shallow) = end(machine);
-                *kept = Some(core);
-                ((), is_shallow)
-            })
+        let switched = stacks.switch(|| {
+            let Some(mut core) = kept.take() else { return ((), true) };
+            core.account.open();
+            if settled {
+                // Reclaims cells that were kept alive only by the values dropped since.
+                core.heap.reclaim();
+            }
+            let mut machine = Machine::new(core, stacks.size());
+            let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                result = Some(work(&mut machine));
+            }));
+            if worked.is_err() {
+                // A panic is an internal defect: it loses the running form, not the session.
+                result = None;
+                machine.core.undo();
+            }
+            let (core, is_shallow) = end(machine);
+            *kept = Some(core);
+            ((), is_shallow)
         });
         if let Some(core) = kept {
             core.host = HostAccess::none();
         }
         switched.ok_or_else(|| Error::new("Busy", "the system cannot allocate a stack; try again"))?;
         result.ok_or_else(internal_error)
+    }
+}
+
+/// A reply that is filled in place, because it is large. However its evaluation ends, nothing in it stays charged to it.
+struct Leaving<'r>(&'r mut Reply);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
     }
 }
 
@@ -462,7 +481,7 @@ fn end(machine: Machine) -> (Box<Core>, bool) {
 
 /// Returns the limits for encoding and decoding snapshots, which is work of the host and not of a program.
 fn snapshot_limits() -> Limits {
-    let time = std::time::Duration::from_secs(60);
+    let time = Duration::from_secs(60);
     Limits { fuel: 10_000_000_000, memory: 2 << 30, compute: time, total: time, ..Limits::default() }
 }
 

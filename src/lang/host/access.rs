@@ -8,64 +8,86 @@ use crate::meter::{Outside, outside};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A reference to the host of an evaluation, shared by its branches.
-#[derive(Clone)]
-pub struct HostAccess(Arc<Lent>);
+/// A reference to the host of an evaluation, shared by its branches; `None` is [`NoHost`].
+pub struct HostAccess(Option<NonNull<Lent>>);
 
-/// A borrowed host with its lifetime erased.
+/// A borrowed host with its lifetime erased. It is on the stack of [`HostAccess::lend`], which waits until there are no
+/// references.
 struct Lent {
     host: NonNull<dyn Host>,
+    references: AtomicUsize,
 }
 
-// SAFETY: the pointer is only used as `&dyn Host`, and a `Host` is `Sync`.
-unsafe impl Send for Lent {}
+// SAFETY: the lent host is only used as `&dyn Host`, and a `Host` is `Sync`; the count of references is atomic.
+unsafe impl Send for HostAccess {}
 // SAFETY: as above.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for HostAccess {}
+
+impl Clone for HostAccess {
+    fn clone(&self) -> HostAccess {
+        if let Some(lent) = self.lent() {
+            lent.references.fetch_add(1, Ordering::Relaxed);
+        }
+        HostAccess(self.0)
+    }
+}
+
+impl Drop for HostAccess {
+    fn drop(&mut self) {
+        if let Some(lent) = self.lent() {
+            lent.references.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
 
 /// A host without tools, for work on a session that makes no calls.
 pub struct NoHost;
 
 impl Host for NoHost {}
 
-/// Waits until all other references to a lent host are gone.
-struct Returned(HostAccess);
+/// Waits until there are no references to a lent host.
+struct Returned<'l>(&'l Lent);
 
-impl Drop for Returned {
+impl Drop for Returned<'_> {
     fn drop(&mut self) {
         // Branches end before their evaluation does; only the last instructions of their threads may be outstanding.
-        while Arc::strong_count(&self.0.0) > 1 {
+        while self.0.references.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }
-        fence(Ordering::Acquire);
     }
 }
 
 impl HostAccess {
     /// Returns the access to a host without tools, between two evaluations.
     pub(crate) fn none() -> HostAccess {
-        HostAccess(Arc::new(Lent { host: NonNull::from(&NoHost as &'static dyn Host) }))
+        HostAccess(None)
     }
 
     /// Lends a host to `work`. Returns when no reference to the host is left, which `work` must ensure.
-    pub(crate) fn lend<R>(host: &dyn Host, work: impl FnOnce(&HostAccess) -> R) -> R {
+    pub(crate) fn lend<R>(host: &dyn Host, work: impl FnOnce(HostAccess) -> R) -> R {
         let host = NonNull::from(host);
         // SAFETY: only the lifetime changes. `Returned` keeps this function from returning or unwinding before the last
         // clone of the access is dropped, so the host outlives every use of the pointer.
         let host = unsafe { std::mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host + 'static>>(host) };
-        let lent = Returned(HostAccess(Arc::new(Lent { host })));
-        let access = lent.0.clone();
-        let result = work(&access);
-        drop(access);
-        drop(lent);
-        result
+        let lent = Lent { host, references: AtomicUsize::new(1) };
+        let _returned = Returned(&lent);
+        work(HostAccess(Some(NonNull::from(&lent))))
+    }
+
+    fn lent(&self) -> Option<&Lent> {
+        // SAFETY: `lend` does not return while this access exists.
+        self.0.map(|lent| unsafe { lent.as_ref() })
     }
 
     fn host(&self) -> &dyn Host {
-        // SAFETY: `lend` does not return while this access exists.
-        unsafe { self.0.host.as_ref() }
+        match self.lent() {
+            // SAFETY: as in `lent`.
+            Some(lent) => unsafe { lent.host.as_ref() },
+            None => &NoHost,
+        }
     }
 
     pub(crate) fn audience(&self) -> Audience {

@@ -273,6 +273,13 @@ impl Globals {
     }
 }
 
+/// Replaces a table by a new one, unless it has no memory: then it is as new, and seeding another would cost more.
+fn renew<T: Default>(capacity: usize, table: &mut T) {
+    if capacity > 0 {
+        *table = T::default();
+    }
+}
+
 /// Returns the note under which a session keeps an input of a suspended run. No program can define a qualified name.
 fn input_note(program: u32, name: &str) -> String {
     format!("run/{program}.{name}")
@@ -386,23 +393,25 @@ impl Core {
 
     /// Drops all state that belongs to a single evaluation.
     pub fn end_evaluation(&mut self) {
-        self.lent_bytes = 0;
-        for (index, hidden) in std::mem::take(&mut self.lent) {
-            self.globals.slots[index as usize] = hidden;
+        if !self.lent.is_empty() {
+            for (index, hidden) in std::mem::take(&mut self.lent) {
+                self.globals.slots[index as usize] = hidden;
+            }
         }
+        self.lent_bytes = 0;
         self.meter.close();
         self.prints = String::new();
         self.captured = Vec::new();
         self.inputs = Vec::new();
-        self.awaited = HashMap::new();
+        renew(self.awaited.capacity(), &mut self.awaited);
         self.prints_cut = 0;
         self.calls = Vec::new();
-        self.coming = HashSet::default();
-        self.shadowed = HashSet::default();
+        renew(self.coming.capacity(), &mut self.coming);
+        renew(self.shadowed.capacity(), &mut self.shadowed);
         self.form = 0;
         self.random = None;
         // The fuel that a program consumes must not depend on what ran before it.
-        self.regexes = HashMap::new();
+        renew(self.regexes.capacity(), &mut self.regexes);
         self.tables = Vec::new();
     }
 
