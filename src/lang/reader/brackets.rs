@@ -7,6 +7,7 @@ use super::report::report;
 use super::{MAX_NESTING, ReadError};
 use crate::lexer::{Lexeme, Token};
 use crate::span::Span;
+use smallvec::SmallVec;
 
 /// A misplaced bracket. Numbers are indices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ fn walk(
     (if_fits_outside, if_fits_nowhere): Readings,
     most: usize,
 ) -> Result<Vec<Fault>, ReadError> {
-    let mut open: Vec<(usize, Token)> = Vec::with_capacity(8);
+    let mut open: SmallVec<[(usize, Token); 8]> = SmallVec::new();
     let mut faults = Vec::new();
     for (at, lexeme) in lexemes.iter().enumerate() {
         if let Some(closer) = lexeme.token.closer() {

@@ -12,6 +12,7 @@ use crate::value::text::LONGEST_NAME;
 use crate::value::time::Time;
 
 /// Reads a token that is a complete form; returns `None` for brackets and prefixes.
+#[inline(always)]
 pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
     let Lexeme { token, span } = lexeme;
     let text = text_of(source, span);
