@@ -34,6 +34,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("evaluation", "keyword looked up"),
     ("evaluation", "map of 3 made"),
     ("evaluation", "error thrown and caught"),
+    ("evaluation", "minimal program"),
     ("evaluation", "program of 100 lines"),
     ("collections", "get, large map"),
     ("collections", "assoc of a key, small map"),

@@ -51,6 +51,7 @@ pub fn programs() -> Vec<Program> {
         each("error thrown and caught", "", "(try (throw (ex-info \"no\" {})) (catch Exception e i))", "9999"),
         each("arithmetic on reals", "", "(* (+ i 0.5) 2.0)", "19999.0"),
         each("arithmetic on decimals", "", "(* 1.19M (+ 0.01M i))", "11898.8219M"),
+        whole("minimal program", "", "(+ 1 1)", "2", 1),
         whole("program of 100 lines", "", DEFINITIONS, "#'report", 1),
     ]
 }
