@@ -10,7 +10,6 @@ use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::decimal::{self, MAX_SCALE};
-use crate::value::text::Name;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
@@ -257,7 +256,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// Returns the rounding mode that a keyword, or Java's name for it, denotes.
 fn rounding(value: &Value) -> Result<RoundingMode, Error> {
-    let name = value.as_name().map(Name::as_str).or(value.as_str()).unwrap_or_default();
+    let name = value.as_text().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default().to_lowercase().replace('_', "-");
     Ok(match name.as_str() {
         "half-up" => RoundingMode::HalfUp,

@@ -3,6 +3,7 @@
 //! Structs and maps with text keys become records, as JSON objects do; sequences become vectors; big integers, decimals,
 //! dates and keywords keep their exact values. A type that holds a [`Value`] gets and gives it unchanged.
 
+mod entries;
 mod error;
 mod from_value;
 mod pass;

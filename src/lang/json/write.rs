@@ -209,8 +209,7 @@ fn distinct_keys(machine: &mut Machine, map: &Map) -> Outcome<()> {
 /// Returns the text of a key in JSON.
 fn key_text(key: &Value) -> Cow<'_, str> {
     match key {
-        named if let Some(name) = named.as_name() => name.as_str().into(),
-        Value::Str(text) => text.as_str().into(),
+        key if let Some(text) = key.as_text() => text.into(),
         Value::Nil => "null".into(),
         other => format!("{other:?}").into(),
     }

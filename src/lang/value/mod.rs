@@ -276,6 +276,11 @@ impl Value {
         }
     }
 
+    /// Returns the text of a string, a keyword or a symbol, or `None` for other values.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        self.as_str().or_else(|| self.as_name().map(Name::as_str))
+    }
+
     /// True for functions, tools and vars. False for other callable values, such as keywords and collections.
     pub fn is_function(&self) -> bool {
         matches!(

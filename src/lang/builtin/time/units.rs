@@ -5,7 +5,6 @@ use crate::error::suggest::closest;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::value::Value;
-use crate::value::text::Name;
 use crate::value::time::text::Lengths;
 use crate::value::time::{Period, Time};
 use jiff::SignedDuration;
@@ -65,7 +64,7 @@ impl Unit {
     /// # Errors
     /// Returns `UnknownUnit` if no unit has that name, or `TypeError` if the value is not a name.
     pub fn of(value: &Value) -> Result<Unit, Error> {
-        let Some(name) = value.as_name().map(Name::as_str).or(value.as_str()) else {
+        let Some(name) = value.as_text() else {
             return Err(Error::expected("a unit of time such as `:days`", value));
         };
         match Unit::find(name) {

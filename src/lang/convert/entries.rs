@@ -1,0 +1,234 @@
+//! Deserializes the entries of maps: their keys, which name fields or are the keys of a Rust map, and their values.
+
+use super::from_value::FromValue;
+use super::{ConvertError, pass};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::map::{Map, canonical};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The entries of a map, for a Rust map or struct.
+pub(super) struct Entries<'m, 'v, 'f> {
+    machine: &'m mut Machine,
+    map: &'v Arc<Map>,
+    at: usize,
+    /// The key and the value of the current entry.
+    value: Option<(Cow<'v, str>, &'v Value)>,
+    /// The fields of a struct.
+    fields: &'f [&'static str],
+    seen: Seen,
+    depth: usize,
+}
+
+impl<'m, 'v, 'f> Entries<'m, 'v, 'f> {
+    /// Reads a map for the fields of a struct, or for a Rust map if there are none.
+    pub(super) fn new(machine: &'m mut Machine, map: &'v Arc<Map>, fields: &'f [&'static str], depth: usize) -> Self {
+        let seen = if fields.is_empty() { Seen::of_keys(map) } else { Seen::of_fields(fields) };
+        Entries { machine, map, at: 0, value: None, fields, seen, depth }
+    }
+}
+
+impl<'de, 'v> MapAccess<'de> for Entries<'_, 'v, '_> {
+    type Error = ConvertError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ConvertError> {
+        let map: &'v Map = self.map;
+        let (key, value) = loop {
+            if self.at >= map.positions() {
+                return Ok(None);
+            }
+            self.at += 1;
+            if let Some(entry) = map.entry(self.at - 1) {
+                break entry;
+            }
+        };
+        self.machine.charge(1)?;
+        let Some(text) = key.as_text() else {
+            let shown = key.to_string();
+            self.seen.add(&shown, None)?;
+            let read = seed.deserialize(Key { machine: self.machine, key }).map_err(|error| error.at_key(&shown))?;
+            self.value = Some((shown.into(), value));
+            return Ok(Some(read));
+        };
+        let field = known(text, self.fields);
+        let name = field.map_or(text, |at| self.fields[at]);
+        if field.is_some() || self.fields.is_empty() {
+            self.seen.add(name, field)?;
+        }
+        let text_key: StrDeserializer<'_, ConvertError> = name.into_deserializer();
+        let read = seed.deserialize(TextKey(text_key, name, key)).map_err(|error| error.at_key(name))?;
+        self.value = Some((name.into(), value));
+        Ok(Some(read))
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ConvertError> {
+        let Some((key, value)) = self.value.take() else { return Err(ConvertError::new("a value without a key")) };
+        let value = FromValue { machine: self.machine, value, depth: self.depth };
+        seed.deserialize(value).map_err(|error| error.at_key(&key))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.map.len().min(1 << 20))
+    }
+}
+
+/// Returns the position among `names` of the one that a spelling means: the exact one, or the only one that differs in
+/// `-`, `_` and case alone.
+pub(super) fn known(spelling: &str, names: &[&str]) -> Option<usize> {
+    if let Some(at) = names.iter().position(|name| *name == spelling) {
+        return Some(at);
+    }
+    let wanted = canonical(spelling);
+    let mut alike = names.iter().enumerate().filter(|(_, name)| canonical(name) == wanted);
+    match (alike.next(), alike.next()) {
+        (Some((at, _)), None) => Some(at),
+        _ => None,
+    }
+}
+
+/// The names that the keys of a map have meant so far. A keyword and a string, or two spellings of a field, would
+/// overwrite each other.
+enum Seen {
+    /// The keys are of one kind, so that each means another name.
+    Distinct,
+    Names(HashSet<String>),
+    /// One bit for each of at most 64 fields of a struct.
+    Fields(u64),
+}
+
+impl Seen {
+    fn of_keys(map: &Map) -> Seen {
+        let mut keys = map.iter().map(|(key, _)| key);
+        let is_alike = match keys.next() {
+            None => true,
+            Some(Value::Keyword(_)) => keys.all(|key| matches!(key, Value::Keyword(_))),
+            Some(Value::Str(_)) => keys.all(|key| matches!(key, Value::Str(_))),
+            Some(_) => false,
+        };
+        if is_alike { Seen::Distinct } else { Seen::Names(HashSet::new()) }
+    }
+
+    fn of_fields(fields: &[&str]) -> Seen {
+        if fields.len() <= 64 { Seen::Fields(0) } else { Seen::Names(HashSet::new()) }
+    }
+
+    /// Adds a name, which is the field at a position if that is known.
+    fn add(&mut self, name: &str, field: Option<usize>) -> Result<(), ConvertError> {
+        let is_new = match (self, field) {
+            (Seen::Distinct, _) | (Seen::Fields(_), None) => true,
+            (Seen::Names(names), _) => names.insert(name.to_owned()),
+            (Seen::Fields(bits), Some(at)) => {
+                let before = *bits;
+                *bits |= 1 << at;
+                *bits != before
+            }
+        };
+        if is_new { Ok(()) } else { Err(ConvertError::new(format!("two keys of the map mean `{name}`"))) }
+    }
+}
+
+/// A key that is no text.
+struct Key<'m, 'v> {
+    machine: &'m mut Machine,
+    key: &'v Value,
+}
+
+impl<'de> Deserializer<'de> for Key<'_, '_> {
+    type Error = ConvertError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_option(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple(length, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple_struct(name, length, visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map struct
+        enum identifier ignored_any
+    }
+}
+
+/// A key that is text. Number keys of a Rust map are read from it, as from JSON.
+struct TextKey<'k>(StrDeserializer<'k, ConvertError>, &'k str, &'k Value);
+
+macro_rules! number_key {
+    ($($method:ident $kind:ty, $visit:ident;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+            match self.1.parse::<$kind>() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(ConvertError::new(format!("expected a number as key, got `{}`", self.1))),
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for TextKey<'_> {
+    type Error = ConvertError;
+
+    number_key! {
+        deserialize_i8 i8, visit_i8; deserialize_i16 i16, visit_i16; deserialize_i32 i32, visit_i32;
+        deserialize_i64 i64, visit_i64; deserialize_u8 u8, visit_u8; deserialize_u16 u16, visit_u16;
+        deserialize_u32 u32, visit_u32; deserialize_u64 u64, visit_u64;
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        self.0.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        if name == pass::NAME {
+            pass::offer(self.2.clone());
+            return visitor.visit_unit();
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConvertError> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        visitor.visit_some(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
