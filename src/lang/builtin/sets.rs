@@ -69,9 +69,11 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // Racket's `hash-set`, with a table, a key and a value: a set of a map and a bare name is implausible.
-    if let [Value::Map(_), key, _] = arguments
-        && (key.as_name().is_some() || key.as_str().is_some())
+    // Racket's `hash-set`, with a table, a key and a value: a set of a map and a bare name is implausible. Racket has no
+    // sorted tables.
+    if let [Value::Map(map), key, _] = arguments
+        && map.order().is_none()
+        && key.as_text().is_some()
     {
         return super::dialects::tables::hash_set(machine, arguments);
     }
