@@ -1,6 +1,6 @@
 //! Evaluation in worker processes: the answers are the same as in this process, and the loss of a worker affects only
 //! the evaluation that it was running.
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "worker", target_os = "linux"))]
 
 mod common;
 

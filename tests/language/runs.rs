@@ -189,9 +189,11 @@ fn advice_is_for_the_embedder() {
 }
 
 /// Collects what a subscriber writes.
+#[cfg(feature = "cli")]
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
+#[cfg(feature = "cli")]
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("no writer panics").extend_from_slice(bytes);
@@ -203,6 +205,7 @@ impl std::io::Write for Log {
     }
 }
 
+#[cfg(feature = "cli")]
 #[test]
 fn runs_and_calls_are_spans() {
     use tracing_subscriber::fmt::format::FmtSpan;
