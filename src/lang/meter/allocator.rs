@@ -67,16 +67,19 @@ fn add_block(bytes: i64) {
 const LARGE: i64 = 4_096;
 
 /// Starts to record the maximum of the balance; returns the maximum so far, for [`highest_since`].
+#[inline]
 pub(crate) fn mark() -> i64 {
     HIGHEST.replace(balance())
 }
 
 /// Restores the maximum of the balance that [`mark`] returned.
+#[inline]
 pub(super) fn set_highest(bytes: i64) {
     HIGHEST.set(bytes);
 }
 
 /// Returns the maximum of the balance since [`mark`], which returned `before`.
+#[inline]
 pub(crate) fn highest_since(before: i64) -> u64 {
     let highest = HIGHEST.get().max(balance());
     HIGHEST.set(before.max(highest));
@@ -125,6 +128,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
 }
 
 /// Opens an account with this balance on this thread.
+#[inline]
 pub(crate) fn set_balance(bytes: i64) {
     BALANCE.with(|balance| balance.set(bytes));
 }
