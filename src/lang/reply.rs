@@ -255,9 +255,15 @@ impl Reply {
     /// Replaces all that is charged to the evaluation by copies that are not: the reply leaves the evaluation. Empty
     /// parts, which most are, stay in place.
     pub(crate) fn leave(&mut self) {
-        fn copy<T: Clone>(part: &mut T) {
-            let copied = meter::outside(|| part.clone());
+        fn copy_by<T>(part: &mut T, copy: impl FnOnce(&T) -> T) {
+            let copied = meter::outside(|| copy(part));
             drop(std::mem::replace(part, copied));
+        }
+        fn copy<T: Clone>(part: &mut T) {
+            copy_by(part, T::clone);
+        }
+        fn apart(calls: &[CallRecord]) -> Vec<CallRecord> {
+            calls.iter().map(CallRecord::apart).collect()
         }
         let Reply {
             status: _,
@@ -284,12 +290,14 @@ impl Reply {
             copy(defined);
         }
         if calls.capacity() > 0 {
-            copy(calls);
+            copy_by(calls, |calls| apart(calls));
         }
         if let Some(json) = json.as_mut().filter(|json| json.is_string() || json.is_array() || json.is_object()) {
             copy(json);
         }
-        mark.iter_mut().for_each(copy);
+        if let Some(mark) = mark {
+            copy_by(mark, |mark| Box::new(Mark { calls: apart(&mark.calls), ..(**mark).clone() }));
+        }
         failure.iter_mut().for_each(copy);
     }
 

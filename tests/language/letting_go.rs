@@ -93,6 +93,41 @@ fn what_a_program_was_given_is_counted_only_where_it_is_kept() {
     assert!(before.abs_diff(after) < 64_000, "{before} bytes before, {after} after");
 }
 
+#[test]
+fn replies_are_not_counted() {
+    let echo = Scripted::new().tool("t/echo", json!({"type": "object"}), |_| ToolReply::Json("1".to_string()));
+    let host = Arc::new(echo);
+    let mut session = session();
+    run(&mut session, "(def a 1)");
+    // Each reply has other parts: JSON or the reason why there is none, what was printed, defined, called, cut off or wrong.
+    for program in [
+        "[\"a long text of a value\" {:key :value}]",
+        "{:a 1 \"a\" 2}",
+        "(println (apply str (repeat 100 \"printed\")))",
+        "(def a 1)",
+        "(t/echo {:text \"some arguments\"})",
+        "(vec (range 10000))",
+        "(throw (ex-info \"a failure with data\" {:key [1 2 3]}))",
+        "(loop [] (recur))",
+        "(unbalanced",
+    ] {
+        let mut rest = |times: usize| {
+            for _ in 0..times {
+                let mut request = Request::new(program);
+                request.limits.output = 1_000;
+                request.limits.fuel = 100_000;
+                session.eval(request, host.clone());
+            }
+            // `*1` to `*3` and `*e` hold values.
+            run(&mut session, "(throw (ex-info \"\" {}))");
+            (0..3).for_each(|_| drop(run(&mut session, "nil")));
+            session.live_bytes()
+        };
+        let before = rest(1);
+        assert_eq!(rest(100), before, "{program}");
+    }
+}
+
 /// Reports a process that has grown by 48 MiB since the first query.
 #[derive(Default)]
 struct Grown(AtomicBool);

@@ -30,9 +30,10 @@ const MOST_PARKED: usize = 64;
 
 impl Machine {
     /// Makes a host call; other branches run in the meantime.
-    pub(super) fn call_host(&mut self, call: ToolCall) -> Outside<ToolReply> {
+    pub(super) fn call_host(&mut self, call: &ToolCall) -> Outside<ToolReply> {
         let host = self.core.host.clone();
         let id = self.is_branch().then(|| call.id.clone());
+        let call = Outside::of(|| call.apart());
         self.give_way(id, || host.call(call)).unwrap_or_else(|| Outside::of(|| ToolReply::Stopped))
     }
 

@@ -119,8 +119,9 @@ impl HostAccess {
     }
 
     /// Calls a tool. A panic is the error `ToolPanic` of this call.
-    pub(crate) fn call(&self, call: ToolCall) -> Outside<ToolReply> {
+    pub(crate) fn call(&self, call: Outside<ToolCall>) -> Outside<ToolReply> {
         Outside::of(|| {
+            let call = call.into_inner();
             let (server, tool) = (call.server.clone(), call.tool.clone());
             catch_unwind(AssertUnwindSafe(|| self.host().call(call)))
                 .unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&server, &tool, &*payload)))

@@ -49,6 +49,14 @@ pub struct ToolCall {
     pub approved: Option<Arc<str>>,
 }
 
+impl ToolCall {
+    /// Copies the call with its texts, which a clone would share.
+    pub(crate) fn apart(&self) -> ToolCall {
+        let approved = self.approved.as_deref().map(Arc::from);
+        ToolCall { server: Arc::from(&*self.server), tool: Arc::from(&*self.tool), approved, ..self.clone() }
+    }
+}
+
 /// The outcome of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToolReply {
@@ -462,4 +470,11 @@ pub struct CallRecord {
     /// A remark on how the call was made, such as that its arguments were changed to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl CallRecord {
+    /// Copies the record with its texts, which a clone would share.
+    pub(crate) fn apart(&self) -> CallRecord {
+        CallRecord { server: Arc::from(&*self.server), tool: Arc::from(&*self.tool), ..self.clone() }
+    }
 }

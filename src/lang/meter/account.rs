@@ -120,18 +120,25 @@ impl<T> Outside<T> {
     pub(crate) fn of(work: impl FnOnce() -> T) -> Outside<T> {
         Outside(Some(outside(work)))
     }
+
+    /// Returns the value, for use outside of the account.
+    pub(crate) fn into_inner(mut self) -> T {
+        self.0.take().expect("only its end takes it")
+    }
 }
 
 impl<T> Deref for Outside<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.0.as_ref().expect("only the destructor takes it")
+        self.0.as_ref().expect("only its end takes it")
     }
 }
 
 impl<T> Drop for Outside<T> {
     fn drop(&mut self) {
-        outside(|| drop(self.0.take()));
+        if let Some(value) = self.0.take() {
+            outside(|| drop(value));
+        }
     }
 }

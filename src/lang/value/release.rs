@@ -301,4 +301,24 @@ mod tests {
         drop(deep());
         assert_eq!(Arc::strong_count(&held), 1, "a thread that does not evaluate drops at once");
     }
+
+    #[test]
+    fn a_pause_drops_at_once_and_keeps_the_queue_for_later() {
+        let held = Arc::new(Map::default());
+        let before = exchange(Aside::default().in_slices());
+        hold();
+        drop(Value::Vector(Arc::new(vec![Value::Map(held.clone())].into())));
+        assert_eq!(Arc::strong_count(&held), 2, "it is queued");
+        let paused = pause();
+        let inner = pause();
+        let other = Arc::new(Map::default());
+        drop(around(Value::Map(other.clone()), 2 * SLICE));
+        assert_eq!(Arc::strong_count(&other), 1, "a paused thread drops at once");
+        resume(&inner);
+        resume(&paused);
+        assert_eq!(Arc::strong_count(&held), 2, "it is still queued");
+        while more() {}
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert!(exchange(before).is_empty());
+    }
 }

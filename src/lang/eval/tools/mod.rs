@@ -208,7 +208,7 @@ impl Machine {
                 memory: crate::meter::live(),
                 approved: None,
             };
-            let reply = self.call_host(call);
+            let reply = self.call_host(&call);
             let ToolReply::Ask(question) = &*reply else { break reply };
             asked += 1;
             let refusal = match self.decide((**question).clone()) {
