@@ -1,6 +1,5 @@
 //! The evaluation of a program form by form, each top-level form as a transaction, and the description of its failure.
 
-use crate::embed::Program;
 use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::form::Form;
@@ -25,7 +24,8 @@ pub type Finish<'f> = dyn FnMut(&mut Machine, &Value) -> Outcome<()> + 'f;
 
 /// A program to evaluate, from its beginning or from a form at which it was suspended.
 pub struct Evaluated<'e> {
-    pub program: &'e Program,
+    /// The forms of the source, if it has been read.
+    pub forms: Option<&'e [Form]>,
     pub source: Arc<Source>,
     pub from: Option<&'e Mark>,
 }
@@ -88,8 +88,8 @@ fn run_forms(
     mut finish: Option<&mut Finish<'_>>,
     reply: &mut Reply,
 ) -> Outcome<Option<Shown>> {
-    let Evaluated { program, source, from } = evaluated;
-    let text = &*program.text;
+    let Evaluated { forms, source, from } = evaluated;
+    let text = &*source.text;
     let limits = &machine.core.meter.limits;
     if text.len() as u64 > limits.program {
         let (allowed, came) = (meter::bytes(limits.program), meter::bytes(text.len() as u64));
@@ -97,7 +97,7 @@ fn run_forms(
     }
     bind(machine)?;
     machine.charge(text.len() as u64 / 16)?;
-    let forms = match &program.forms {
+    let forms = match forms {
         Some(forms) => forms.to_vec(),
         None => read_forms(text, source)?,
     };

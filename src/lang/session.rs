@@ -2,11 +2,12 @@
 
 use crate::builtin::discovery;
 use crate::builtin::discovery::vocabulary::{self, Word};
-use crate::embed::{Program, Report, RestoreError, SessionError};
+use crate::embed::{Report, RestoreError, SessionError};
 use crate::engine::Engine;
 use crate::error::{Error, Halt, Signal};
 use crate::eval::internal_error;
 use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, refused};
+use crate::form::Form;
 use crate::host::{Host, HostAccess, NoHost};
 use crate::machine::{Core, Machine};
 use crate::meter::{self, Account, Limits, Meter};
@@ -64,7 +65,9 @@ pub struct Session {
 
 /// A program that is about to be evaluated, with its limits, its name, and the place at which it is resumed.
 pub(crate) struct Planned<'p> {
-    pub(crate) program: &'p Program,
+    pub(crate) text: &'p str,
+    /// The forms of the text, if it has been read.
+    pub(crate) forms: Option<&'p [Form]>,
     pub(crate) limits: &'p Limits,
     pub(crate) name: Option<&'p str>,
     pub(crate) from: Option<&'p Mark>,
@@ -88,9 +91,8 @@ impl Session {
             Some(data) if from.is_none() => bind_json(machine, "data", data),
             _ => Ok(()),
         };
-        let program = Program::from(program);
         let (name, from) = (name.as_deref(), from.as_deref());
-        let planned = Planned { program: &program, limits: &limits, name, from, inputs: &inputs };
+        let planned = Planned { text: &program, forms: None, limits: &limits, name, from, inputs: &inputs };
         self.evaluate_with(&planned, &*host, &mut bind, None)
     }
 
@@ -127,7 +129,7 @@ impl Session {
         bind: &mut Bind<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Reply {
-        let Planned { program, limits, name, from, inputs } = *planned;
+        let Planned { text, forms, limits, name, from, inputs } = *planned;
         let mut replied = Reply::default();
         let evaluated = |machine: &mut Machine| {
             let number = match from {
@@ -142,8 +144,9 @@ impl Session {
             };
             let given = name.map(|name| SourceName::Given(name.into()));
             let name = given.unwrap_or(SourceName::Program(number));
-            let source = Arc::new(Source { name, text: program.text.clone(), is_hidden: false });
-            let evaluated = Evaluated { program, source, from };
+            // The functions that the program defines keep its text, so the session pays for a copy of its own.
+            let source = Arc::new(Source { name, text: text.into(), is_hidden: false });
+            let evaluated = Evaluated { forms, source, from };
             let bind: &mut Bind<'_> = &mut |machine| {
                 if let Some(mark) = from {
                     machine.core.lend_inputs(mark.program, &mark.inputs).map_err(|name| {

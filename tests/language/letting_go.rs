@@ -4,8 +4,7 @@
 use crate::common;
 
 use common::{Scripted, host, run, session};
-use lispbox::lang::Residence;
-use lispbox::lang::{Engine, Request, Session, Status, ToolReply};
+use lispbox::lang::{Engine, Request, Residence, Session, Status, ToolReply, World};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,6 +90,28 @@ fn what_a_program_was_given_is_counted_only_where_it_is_kept() {
     }
     let after = session.live_bytes();
     assert!(before.abs_diff(after) < 64_000, "{before} bytes before, {after} after");
+}
+
+#[test]
+fn the_text_of_a_program_is_counted_where_a_function_keeps_it() {
+    let text = format!("(defn f [] 1) ; {}", "x".repeat(1_000));
+    let mut session = session();
+    let mut rest = |times: usize, by_run: bool| {
+        for _ in 0..times {
+            if by_run {
+                let _ = session.run(text.as_str()).reply(&World::default()).expect("nothing is converted");
+            } else {
+                run(&mut session, &text);
+            }
+        }
+        (0..3).for_each(|_| drop(run(&mut session, "nil")));
+        session.live_bytes()
+    };
+    let once = rest(1, false);
+    assert!(once > 1_000, "{once} bytes");
+    assert_eq!((rest(100, false), rest(100, true)), (once, once));
+    run(&mut session, "(def f nil)");
+    assert!(session.live_bytes() < once - 1_000, "{} bytes", session.live_bytes());
 }
 
 #[test]

@@ -404,8 +404,14 @@ impl<'s, 'd> Run<'s, 'd> {
         let recorder = Recorder::new(&visit, Arc::clone(&log));
         let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some();
         let host: &dyn Host = if is_logged { &recorder } else { &visit };
-        let planned =
-            Planned { program: &program, limits: &limits, name: name.as_deref(), from: from.as_ref(), inputs: &names };
+        let planned = Planned {
+            text: program.text(),
+            forms: program.forms.as_deref(),
+            limits: &limits,
+            name: name.as_deref(),
+            from: from.as_ref(),
+            inputs: &names,
+        };
         let mut reply = session.evaluate_with(&planned, host, &mut bind, finish);
         let suspended = reply
             .mark
