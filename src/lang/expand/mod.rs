@@ -368,7 +368,7 @@ impl<'a> Expander<'a> {
         let Some(head) = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol) else { return Ok(None) };
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
-        let expanded = if SPECIAL_FORMS.contains(&name) { None } else { self.expand_macro(head, name, form)? };
+        let expanded = if special::is_special_form(name) { None } else { self.expand_macro(head, name, form)? };
         self.macros.charge(u64::from(expanded.is_some()))?;
         Ok(expanded)
     }

@@ -5,9 +5,20 @@ use crate::error::Outcome;
 use crate::form::{Form, FormKind};
 use crate::span::Span;
 
-/// The special forms, which neither a local nor a definition shadows; but a local shadows `and` and `or`.
-pub const SPECIAL_FORMS: &[&str] =
-    &["and", "def", "do", "fn*", "if", "let*", "letfn*", "loop*", "or", "quote", "recur", "try", "var"];
+macro_rules! special_forms {
+    ($($name:literal)*) => {
+        /// The special forms, which neither a local nor a definition shadows; but a local shadows `and` and `or`.
+        pub const SPECIAL_FORMS: &[&str] = &[$($name),*];
+
+        /// Returns whether this is the name of a special form, without a search: the head of each list is asked for.
+        #[inline]
+        pub(super) fn is_special_form(name: &str) -> bool {
+            matches!(name, $($name)|*)
+        }
+    };
+}
+
+special_forms! { "and" "def" "do" "fn*" "if" "let*" "letfn*" "loop*" "or" "quote" "recur" "try" "var" }
 
 /// The names that Clojure counts among its special forms: `special-symbol?` accepts them, and templates leave them
 /// unqualified.
@@ -42,7 +53,8 @@ const DEFINING: &[&str] = &["defmacro*", "defonce*"];
 
 /// Returns the special form with that name.
 pub(super) fn named(name: &str) -> Option<&'static str> {
-    SPECIAL_FORMS.iter().chain(DEFINING).copied().find(|known| *known == name)
+    let known = if is_special_form(name) { SPECIAL_FORMS } else { DEFINING };
+    known.iter().copied().find(|known| *known == name)
 }
 
 impl Expander<'_> {
