@@ -76,3 +76,30 @@ fn a_program_whose_record_cannot_be_stored_makes_no_call_that_changes_something(
     assert!(refused.is_error, "{}", refused.text);
     assert_eq!(lines(folder.path(), "added"), ["1"], "{}", refused.text);
 }
+
+#[test]
+fn the_outcome_of_a_call_is_stored_though_no_call_follows_that_changes_something() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut configuration = configuration(folder.path());
+    configuration["local"]["notes/hold"]["read_only"] = json!(true);
+    let path = folder.path().join("sessions.db");
+    let store = format!("sqlite:{}", path.display());
+    let mut client = Client::start_stateless(&configuration, &["--store", &store]);
+    let program = "(str (notes/add {:line \"1\"}) (notes/hold {:line \"2\"}))";
+    client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": crate::meta()}));
+    let files = [path.clone(), folder.path().join("sessions.db-wal")];
+    let outcome = "added 1".as_bytes();
+    until(|| {
+        let mut contents = files.iter().filter_map(|file| std::fs::read(file).ok());
+        contents.any(|content| content.windows(outcome.len()).any(|part| part == outcome))
+    });
+    kill(&mut client, folder.path(), &store);
+    std::fs::write(folder.path().join("go"), "").expect("it is writable");
+
+    let mut client = Client::start_stateless(&configuration, &["--store", &store]);
+    until(|| listed(&store).first().is_some_and(|run| run["state"] == "begun"));
+    let run = listed(&store)[0]["run"].as_str().expect("a run").to_owned();
+    let done = continued(&mut client, &run);
+    assert_eq!(done.text.lines().next(), Some("\"added 1added 2\""), "{}", done.text);
+    assert_eq!(lines(folder.path(), "added"), ["1"]);
+}

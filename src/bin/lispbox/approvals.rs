@@ -272,7 +272,9 @@ fn show(key: &Key, run: &StoredRun) {
         RunState::Waiting => outln!("\nlispbox approvals approve|deny {} [--call N]", key.handle),
         RunState::Decided => outln!("\nThe program goes on when its client resumes it."),
         RunState::Running => outln!("\nA server process evaluates the program."),
-        RunState::Begun => outln!("\nIts process died. The program goes on with the next call that has its run key."),
+        RunState::Begun => {
+            outln!("\nIts process died. The program goes on with the next call that names the run or has its run key.")
+        }
         RunState::Ended => {}
     }
 }

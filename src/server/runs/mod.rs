@@ -452,7 +452,7 @@ impl Runs {
             if let (false, Some(persistence)) = (record.is_stored(), &self.persistence) {
                 persistence.room(principal)?;
             }
-            record.write(&stored)?;
+            record.close_with(&stored)?;
             self.put().insert(record.identity().to_owned(), (principal.to_owned(), Instant::now()));
             return Ok(stored.asked(record.identity()));
         }
@@ -481,7 +481,7 @@ impl Runs {
             self.purge();
         }
         if resumed.outlives_request() {
-            return record.write(&ended).err();
+            return record.close_with(&ended).err();
         }
         // No one can ask for its reply.
         let removed = record.remove();

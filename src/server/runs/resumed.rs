@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{CallState, Entry, Journal, Reply, RunLog, Suspended};
@@ -15,6 +16,9 @@ use super::listing::{PATIENCE, RUN, missing};
 use super::recorded::Recorded;
 use super::stored::{Start, StoredRun, push_change};
 use super::{WaitingRun, not_resumed};
+
+/// The time within which the outcome of a call is stored, unless the next call that may change something stores it before.
+const OUTCOMES: Duration = Duration::from_millis(100);
 
 /// A run that is being evaluated, for the first time or again. In a store it is leased until this is dropped.
 pub(in crate::server) struct ResumedRun(Source);
@@ -67,9 +71,10 @@ impl ResumedRun {
         self.record().and_then(|(run, _)| run.reply())
     }
 
-    /// Returns where the calls of the run are stored before they are sent.
+    /// Returns where the calls of the run are stored before they are sent. A task of the present runtime stores their
+    /// outcomes.
     pub(in crate::server) fn journal(&self) -> Option<Arc<dyn Journal>> {
-        self.record().map(|(_, record)| Arc::clone(record) as _)
+        self.record().map(|(_, record)| Arc::new(RunJournal(Arc::clone(record), Handle::current())) as _)
     }
 
     /// Stores that the run is resumed while its session has that version, with the decisions on its calls. What is
@@ -128,6 +133,12 @@ struct Place {
     version: u64,
     /// The text of the evaluation that is under way, to which its changes are added.
     text: String,
+    /// True if the text has changes that are not in the store.
+    is_behind: bool,
+    /// True if a task is to store them.
+    is_due: bool,
+    /// True once the run is no longer under way.
+    is_closed: bool,
 }
 
 impl HeldRecord {
@@ -183,12 +194,22 @@ impl HeldRecord {
         self.place().held.is_some()
     }
 
-    /// Writes the record.
+    /// Writes the record before its run is evaluated.
     ///
     /// # Errors
     /// Returns why it was not written, as a clause.
-    pub(super) fn write(&self, run: &StoredRun) -> Result<(), String> {
+    fn write(&self, run: &StoredRun) -> Result<(), String> {
         self.write_at(&mut self.place(), &run.encode())
+    }
+
+    /// Writes the record after its run was evaluated.
+    ///
+    /// # Errors
+    /// Returns why it was not written, as a clause.
+    pub(super) fn close_with(&self, run: &StoredRun) -> Result<(), String> {
+        let mut place = self.place();
+        place.is_closed = true;
+        self.write_at(&mut place, &run.encode())
     }
 
     /// Removes the record, if it is in the store.
@@ -196,7 +217,8 @@ impl HeldRecord {
     /// # Errors
     /// Returns why it may still be there, as a clause.
     pub(super) fn remove(&self) -> Result<(), String> {
-        let place = self.place();
+        let mut place = self.place();
+        place.is_closed = true;
         if !place.is_created {
             return Ok(());
         }
@@ -204,6 +226,44 @@ impl HeldRecord {
         match self.persistence.store().remove(&self.key, lease) {
             Ok(()) | Err(Problem::Unknown | Problem::Expired) => Ok(()),
             Err(problem) => Err(missing(&problem)),
+        }
+    }
+
+    fn under_way(&self, place: &Place) -> Option<(&StoredRun, Arc<RunLog>)> {
+        let (run, log) = self.under_way.get().filter(|_| !place.is_closed)?;
+        Some((run, log.upgrade()?))
+    }
+
+    /// Stores what has changed in the run under way, unless another call has stored it already. Everything that the run
+    /// has received is stored with a call, because the call may depend on it.
+    ///
+    /// # Errors
+    /// Returns why it was not stored, as a clause.
+    fn catch_up(&self, place: &mut Place) -> Result<(), String> {
+        let (run, log) = self.under_way(place).ok_or_else(|| "the run is not under way".to_owned())?;
+        let changes = log.changes();
+        if changes.is_empty() && !place.is_behind {
+            return Ok(());
+        }
+        let mut text = std::mem::take(&mut place.text);
+        if text.is_empty() {
+            text = run.cut_off().encode();
+        }
+        changes.iter().for_each(|change| push_change(&mut text, change));
+        let written = self.write_at(place, &text);
+        place.text = text;
+        place.is_behind = written.is_err();
+        written
+    }
+
+    /// Stores the outcomes of calls. A call whose outcome is not stored is found as started if the process dies.
+    fn store_outcomes(&self) {
+        let mut place = self.place();
+        place.is_due = false;
+        if self.under_way(&place).is_some()
+            && let Err(problem) = self.catch_up(&mut place)
+        {
+            tracing::warn!(problem, "the outcome of a call was not stored with its run");
         }
     }
 
@@ -230,30 +290,28 @@ impl HeldRecord {
     }
 }
 
-impl Journal for HeldRecord {
+/// Stores the calls of a run that is evaluated in its record.
+struct RunJournal(Arc<HeldRecord>, Handle);
+
+impl Journal for RunJournal {
     fn store(&self, entry: &Entry) -> Result<(), String> {
-        // In turn, so that the text that is written last is the latest one.
-        let mut place = self.place();
-        let stored = match self.under_way.get().and_then(|(run, log)| Some((run, log.upgrade()?))) {
-            // With what the run has received before, on which the call may depend.
-            Some((run, log)) => {
-                let mut text = std::mem::take(&mut place.text);
-                if text.is_empty() {
-                    text = run.cut_off().encode();
-                }
-                log.changes().iter().for_each(|change| push_change(&mut text, change));
-                let written = self.write_at(&mut place, &text);
-                place.text = text;
-                written
-            }
-            None => Err("the run is not under way".to_owned()),
-        };
-        if let (Err(problem), true) = (&stored, entry.state != CallState::Started) {
-            tracing::warn!(problem, "the outcome of a call was not stored with its run");
+        let RunJournal(record, runtime) = self;
+        let mut place = record.place();
+        if entry.state == CallState::Started {
+            return record.catch_up(&mut place).map_err(|problem| {
+                format!("that the call begins cannot be stored with its run, so it is not made: {problem}")
+            });
         }
-        stored.map_err(|problem| {
-            format!("that the call begins cannot be stored with its run, so it is not made: {problem}")
-        })
+        // A write for each outcome would double the number of writes.
+        if !std::mem::replace(&mut place.is_due, true) {
+            let record = Arc::downgrade(record);
+            runtime.spawn(async move {
+                tokio::time::sleep(OUTCOMES).await;
+                let store = move || record.upgrade().map(|record| record.store_outcomes());
+                let _ = tokio::task::spawn_blocking(store).await;
+            });
+        }
+        Ok(())
     }
 }
 

@@ -62,7 +62,7 @@ fn explanation(run: &StoredRun, open: usize) -> String {
         (RunState::Decided, _) => "No call is open: the program goes on when its client continues it.".to_owned(),
         (RunState::Running, _) => "A server process evaluates the program.".to_owned(),
         (RunState::Begun, _) => {
-            "Its process died. The program goes on with the next call that has its run key.".to_owned()
+            "Its process died. The program goes on with the next call that names the run or has its run key.".to_owned()
         }
         (RunState::Ended, _) => "The program has ended, and nothing more can be decided.".to_owned(),
     }
