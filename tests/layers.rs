@@ -69,7 +69,7 @@ const PACKAGE: House = House {
     layers: &[
         &["store", "worker", "server/identity", "server/system", "server/text", "server/transport"],
         &["server/secrets"],
-        &["server/fields", "server/telemetry"],
+        &["server/fields", "server/origins", "server/telemetry"],
         &["server/policy"],
         &["server/audit", "server/config"],
         &["server/admission", "server/downstream"],

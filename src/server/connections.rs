@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
+use crate::server::evaluations::guarded::Guarded;
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
+use crate::server::origins::Origins;
 use crate::server::policy::Approver;
 use crate::server::system;
 
@@ -22,6 +24,8 @@ pub struct Connections {
     runtime: Option<Runtime>,
     downstreams: Arc<Downstreams>,
     evaluations: AtomicU64,
+    /// The origins of the values of all programs.
+    origins: Arc<Origins>,
 }
 
 /// The result of starting a server.
@@ -33,6 +37,8 @@ pub struct Checked {
     /// The arguments that are not checked, a clause each, such as "the arguments of files/read are not checked: its
     /// schema expands to more parts than are supported".
     pub unchecked: Vec<String>,
+    /// The arguments that guards name and that its tools do not have, a clause each.
+    pub unguarded: Vec<String>,
 }
 
 impl Connections {
@@ -53,6 +59,7 @@ impl Connections {
             runtime: Some(system::runtime()?),
             downstreams: Arc::new(Downstreams::new(configuration, options)),
             evaluations: AtomicU64::new(0),
+            origins: Arc::new(Origins::new()),
         })
     }
 
@@ -70,7 +77,7 @@ impl Connections {
         program: &str,
         approver: Arc<dyn Approver>,
     ) -> Arc<dyn Host> {
-        self.evaluation(cancel, limits).asking(program, approver).into_host()
+        self.evaluation_of(program, cancel, limits).asking(program, approver).into_host()
     }
 
     /// Like [`Connections::host_asking`], for a program with a run key, which is suspended if the approver says so.
@@ -82,8 +89,16 @@ impl Connections {
         approver: Arc<dyn Approver>,
         calls: &RunCalls,
     ) -> Arc<dyn Host> {
-        let host = self.evaluation(cancel, limits).asking(program, approver);
+        let host = self.evaluation_of(program, cancel, limits).asking(program, approver);
         Arc::new(host.observed(Arc::default(), Arc::clone(&calls.0)))
+    }
+
+    /// Creates the host of a program that a person has written.
+    fn evaluation_of(&self, program: &str, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {
+        let host = self.evaluation(cancel, limits);
+        let guarded = Guarded::new(&self.downstreams, &self.origins);
+        guarded.iter().for_each(|guarded| guarded.begin(program, None, true));
+        host.guarded(guarded)
     }
 
     fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {
@@ -113,7 +128,8 @@ impl Connections {
             let mut checked = Vec::new();
             for (server, tools) in names.into_iter().zip(lists) {
                 let unchecked = downstreams.unchecked(&server).await;
-                checked.push(Checked { server, tools, unchecked });
+                let unguarded = downstreams.unguarded(&server, tools.as_deref().unwrap_or_default());
+                checked.push(Checked { server, tools, unchecked, unguarded });
             }
             checked
         });

@@ -16,6 +16,7 @@
 //! | policy | `policy`: decides which tools may be called, whether a person is asked, and how often |
 //! | shared | `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
 //! | secrets | `secrets`: redacts all output |
+//! | origins | `origins`: which texts the tools, the user and the programs of a session have given |
 //! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
 //!
 //! The modules could also be crates, which would let the compiler enforce the order and build policy, configuration and
@@ -34,6 +35,7 @@ mod evaluations;
 mod fields;
 mod http;
 mod identity;
+mod origins;
 mod policy;
 mod protocol;
 mod runs;

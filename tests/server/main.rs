@@ -29,6 +29,7 @@ mod downstream;
 mod events;
 mod faults;
 mod grants;
+mod guards;
 mod http;
 mod intake;
 mod leases;

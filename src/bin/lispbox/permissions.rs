@@ -1,4 +1,4 @@
-//! `--allow`, `--ask`, `--deny`: rules for tool calls, in addition to those of the configuration.
+//! `--allow`, `--ask`, `--deny`, `--guards`: rules for tool calls, in addition to those of the configuration.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -19,6 +19,9 @@ struct Lists {
     /// Tools that may not be called.
     #[arg(long, value_name = "PATTERN", env = "LISPBOX_DENY", value_delimiter = ' ')]
     deny: Vec<String>,
+    /// Guards on the arguments of tools with effects: `careful` or `strict`, in addition to those of the configuration.
+    #[arg(long, value_name = "PRESET", env = "LISPBOX_GUARDS")]
+    guards: Option<String>,
 }
 
 /// The lists of the command line, each with the flag or variable from which it comes.
@@ -48,6 +51,9 @@ impl Permissions {
                 false => policy.add_flag(verdict, patterns),
             };
             added.map_err(Problem::Usage)?;
+        }
+        if let Some(preset) = self.lists.guards.as_deref().filter(|preset| !preset.is_empty()) {
+            policy.add_preset(preset, "--guards").map_err(Problem::Usage)?;
         }
         Ok(policy)
     }

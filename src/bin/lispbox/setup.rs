@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Sources, read_document};
+use lispbox::server::{Policy, Sources, read_document};
 use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
@@ -23,6 +23,9 @@ pub struct Setup {
     /// A configuration for lispbox, instead of the user's own. It must exist and be valid.
     #[arg(long, value_name = "PATH", conflicts_with = "remove")]
     config: Vec<PathBuf>,
+    /// Guards on the arguments of tools with effects: `careful` or `strict`.
+    #[arg(long, value_name = "PRESET", conflicts_with = "remove")]
+    guards: Option<String>,
     /// Remove lispbox from the client's configuration.
     #[arg(long)]
     remove: bool,
@@ -46,6 +49,9 @@ impl Setup {
             let configuration = Sources::new(self.config.clone()).read();
             let configuration = configuration.map_err(|problem| Problem::Usage(format!("--config {problem}")))?;
             configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
+        }
+        if let Some(preset) = &self.guards {
+            Policy::default().add_preset(preset, "--guards").map_err(Problem::Usage)?;
         }
         let before = match std::fs::read_to_string(&file) {
             Ok(text) => text,
@@ -76,6 +82,9 @@ impl Setup {
         }
         let effect = if self.remove { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
+        if self.guards.is_none() && !self.remove {
+            outln!("with `--guards careful`, mails, payments and posts go only to addresses that you or your contacts gave");
+        }
         Ok(())
     }
 
@@ -87,6 +96,9 @@ impl Setup {
         for path in &self.config {
             let path = std::path::absolute(path).map_err(failed)?;
             arguments.extend(["--config".to_owned(), path.display().to_string()]);
+        }
+        if let Some(preset) = &self.guards {
+            arguments.extend(["--guards".to_owned(), preset.clone()]);
         }
         let mut entry = json!({"command": program.display().to_string(), "args": arguments});
         if matches!(client.name, "claude-code" | "vscode") {

@@ -360,7 +360,7 @@ impl Host for Visit<'_, '_> {
         if entry.needs_approval && call.approved.as_deref() != Some(&call.arguments) {
             let ToolCall { id, server, tool, arguments, .. } = call;
             let reason = "this tool needs the approval of a person".to_owned();
-            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason }));
+            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason, is_guarded: false }));
         }
         let hints = &entry.tool.hints;
         let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);

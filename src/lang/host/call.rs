@@ -34,6 +34,7 @@ pub struct CallId {
 ///     tool: "send".into(),
 ///     arguments: r#"{"to":"ann@example.org"}"#.to_owned(),
 ///     reason: "it may send mail".to_owned(),
+///     is_guarded: false,
 /// };
 /// assert_eq!(question.to_string(), r#"mail/send {"to":"ann@example.org"}, because it may send mail"#);
 /// ```
@@ -49,6 +50,10 @@ pub struct Question {
     pub arguments: String,
     /// The reason why a person must decide, as a clause.
     pub reason: String,
+    /// True if the values of the arguments are the reason. A decision about the tool in general does not cover the call
+    /// then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_guarded: bool,
 }
 
 impl std::fmt::Display for Question {

@@ -45,7 +45,7 @@ use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, T
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};
 use crate::server::identity::{Identity, LOCAL};
-use crate::server::policy::{Consent, Counts, Decision, Names, Policy, no_approver};
+use crate::server::policy::{Consent, Counts, Decision, Names, Policy, ToolName, no_approver};
 use crate::server::secrets::Secrets;
 use crate::server::system::folders;
 use crate::server::system::offload::{self, Offload};
@@ -127,6 +127,8 @@ pub struct Downstreams {
     origin: Mutex<Option<Origin>>,
     /// The configured policy for the tools of all servers.
     policy: Mutex<Policy>,
+    /// The policies of all servers, if they have guards.
+    guarding: RwLock<Option<Arc<Policy>>>,
     /// Counts of calls, for quotas.
     counts: Counts,
     index: Arc<Mutex<KeptIndex>>,
@@ -151,6 +153,7 @@ impl Downstreams {
             }),
             origin,
             policy: Mutex::default(),
+            guarding: RwLock::default(),
             counts: Counts::default(),
             index: Arc::default(),
             redaction_is_reported: AtomicBool::new(false),
@@ -199,12 +202,15 @@ impl Downstreams {
         }
         let names = configuration.servers.iter().map(|server| server.name.as_str());
         let names = Arc::new(Names::of(names));
+        let mut all = policy.clone();
+        all.merge(self.shared.options.policy.clone());
         for mut config in configuration.servers {
             config.idle = config.idle.or(configuration.idle);
             config.inherit.extend(&configuration.inherit);
             let mut rules = policy.clone();
             rules.merge(self.shared.options.policy.clone());
             rules.merge(config.policy.clone());
+            all.merge(config.policy.clone());
             let server = match before.iter().position(|server| *server.config() == config) {
                 Some(at) => before.swap_remove(at),
                 None => Arc::new(Downstream::new(config, Arc::clone(&self.shared))),
@@ -212,8 +218,26 @@ impl Downstreams {
             server.set_policy(rules, &names);
             servers.push(server);
         }
+        *self.guarding.write().unwrap_or_else(PoisonError::into_inner) = all.has_guards().then(|| Arc::new(all));
         self.shared.unfit.look_again();
         before
+    }
+
+    /// Returns the arguments that guards name and that these tools of a server do not have, a clause each.
+    pub(in crate::server) fn unguarded(&self, server: &str, tools: &[Arc<Tool>]) -> Vec<String> {
+        let Some(policy) = self.guarding() else { return Vec::new() };
+        let of_tool = |tool: &Arc<Tool>| policy.unfit_arguments(&ToolName::alone(server, &tool.name), &tool.input_schema);
+        tools.iter().flat_map(of_tool).collect()
+    }
+
+    /// Returns the guards, a sentence each.
+    pub fn guard_lines(&self) -> Vec<String> {
+        self.guarding().map_or_else(Vec::new, |policy| policy.guard_lines())
+    }
+
+    /// Returns the policies of all servers together, if they have guards.
+    pub(in crate::server) fn guarding(&self) -> Option<Arc<Policy>> {
+        self.guarding.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The metrics of these servers and of their callers.

@@ -22,6 +22,7 @@ use crate::lang::{NO_HANDLES, NO_RUNS};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
+use crate::server::evaluations::guarded::Guarded;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Consent, Grants, no_approver};
@@ -48,6 +49,8 @@ pub struct EvaluationHost {
     session_requests: Option<Arc<SessionRequests>>,
     /// Describes the runs of the principal.
     run_status: Option<RunStatus>,
+    /// Records the origins of values, if there are guards.
+    guarded: Option<Guarded>,
     /// The permissions of the evaluation.
     consent: Arc<Consent>,
     /// The calls on which a person must decide, with their audit records.
@@ -81,6 +84,7 @@ impl EvaluationHost {
             activity: Arc::default(),
             session_requests: None,
             run_status: None,
+            guarded: None,
             asked: Mutex::default(),
             refused: Mutex::default(),
         }
@@ -105,8 +109,14 @@ impl EvaluationHost {
         approver: Arc<dyn Approver>,
         grants: Option<Arc<dyn Grants>>,
     ) -> EvaluationHost {
-        let consent = Arc::new(Consent::new(Arc::clone(&identity), approver).with_grants(grants));
-        EvaluationHost { identity, consent, ..self }
+        let origins = self.guarded.as_ref().map(|guarded| Arc::clone(guarded.origins()));
+        let consent = Consent::new(Arc::clone(&identity), approver).with_grants(grants).with_origins(origins);
+        EvaluationHost { identity, consent: Arc::new(consent), ..self }
+    }
+
+    /// Sets where the origins of values are recorded. Must be called before [`EvaluationHost::known_as`].
+    pub(in crate::server) fn guarded(self, guarded: Option<Guarded>) -> EvaluationHost {
+        EvaluationHost { guarded, ..self }
     }
 
     /// Sets what describes the runs of the principal.
@@ -362,6 +372,9 @@ impl Host for EvaluationHost {
         if matches!(reply, ToolReply::Ask(_)) {
             self.asked().insert(id, AskedCall { audited, since: asked });
             return reply;
+        }
+        if let Some(guarded) = &self.guarded {
+            guarded.returned(&server, &tool, &reply);
         }
         log::tool_call(&self.identity, &span, &server, &tool, took, &reply);
         self.downstreams.counted(&server, took, &reply);

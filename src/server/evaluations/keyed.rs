@@ -113,6 +113,10 @@ impl KeyedRuns {
             shutdown: Shutdown::new(Duration::ZERO),
             requests,
             handles: None,
+            // The host records the origins of values.
+            guarded: None,
+            is_unread: true,
+            words: None,
             audit: None,
         };
         let Finished { mut reply, asked, .. } = run.run(&mut entry.session.blocking_lock(), host)?;

@@ -1,6 +1,7 @@
 //! Runs programs for a caller: admission, session selection, cancellation and the log.
 
 pub(in crate::server) mod activity;
+pub(in crate::server) mod guarded;
 pub(in crate::server) mod host;
 pub(in crate::server) mod keyed;
 mod program;
@@ -8,6 +9,7 @@ mod program;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use guarded::Guarded;
 use host::{EvaluationHost, RunStatus};
 use program::{Finished, ProgramRun};
 use tokio::runtime::Handle;
@@ -53,6 +55,8 @@ pub(in crate::server) struct Caller {
     pub(in crate::server) approver: Arc<dyn Approver>,
     /// True if a program can wait until a person has been asked after the call.
     pub(in crate::server) can_wait: bool,
+    /// The words of the user, if the client passes them.
+    pub(in crate::server) words: Option<String>,
 }
 
 impl Caller {
@@ -104,6 +108,7 @@ struct Hosted {
     requests: Arc<SessionRequests>,
     grants: Option<Arc<dyn Grants>>,
     run_status: Option<RunStatus>,
+    guarded: Option<Guarded>,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -329,6 +334,10 @@ impl Evaluations {
         self.is_usable(entry, caller, request_names_it)?;
         let announced = Record::of(Kind::Program, identity);
         let requests = Arc::<SessionRequests>::default();
+        self.downstreams.refresh();
+        let guarded = Guarded::new(&self.downstreams, entry.origins());
+        // Without a connection it is unknown what the model has read before.
+        let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
         let run = ProgramRun {
             program: Request {
                 program: request.program,
@@ -348,6 +357,9 @@ impl Evaluations {
             shutdown: Arc::clone(&self.shutdown),
             requests: Arc::clone(&requests),
             handles: caller.handles.clone(),
+            guarded: guarded.clone(),
+            is_unread,
+            words: caller.words.clone(),
             audit: self
                 .downstreams
                 .audit()
@@ -360,8 +372,11 @@ impl Evaluations {
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
         let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
         let run_status = Some(run_status);
-        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants, run_status };
+        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants, run_status, guarded };
         let finished = self.blocking(turn, caller, hosted, work).await?;
+        if let Some(own) = caller.own.as_ref().filter(|_| entry.origins().is_read()) {
+            own.origins().read_elsewhere();
+        }
         let Finished { mut reply, state, copies, definer, asked } = finished?;
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
@@ -454,15 +469,18 @@ impl Evaluations {
             return Err(unwritten(problem).into());
         }
         self.is_usable(&entry, caller, is_named).map_err(refused)?;
+        self.downstreams.refresh();
         let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
-        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None };
+        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None, guarded: None };
         self.blocking(turn, caller, hosted, move |session, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;
             }
             let described = session.describe(query.as_deref(), host);
+            // It shows values.
+            described.iter().for_each(|text| kept.origins().add_reading("", text));
             Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
         })
         .await?
@@ -508,14 +526,13 @@ impl Evaluations {
         hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let Hosted { slots, identity, requests, grants, run_status } = hosted;
+        let Hosted { slots, identity, requests, grants, run_status, guarded } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
-        self.downstreams.refresh();
         let downstreams = Arc::clone(&self.downstreams);
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
-        let host = host.known_as(identity, Arc::clone(&caller.approver), grants);
+        let host = host.guarded(guarded).known_as(identity, Arc::clone(&caller.approver), grants);
         let host = host.with_runs(run_status);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));

@@ -14,6 +14,7 @@ use crate::server::sessions::persistence::{Persistence, SessionLease, failed, un
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 
+use super::guarded::Guarded;
 use super::{unbound, unwritten};
 
 /// A program with everything that its thread needs.
@@ -37,6 +38,12 @@ pub(super) struct ProgramRun {
     pub(super) requests: Arc<SessionRequests>,
     /// The handles that the caller's connection knows, if the protocol revision tracks them.
     pub(super) handles: Option<Arc<Handles>>,
+    /// The origins of values, if there are guards.
+    pub(super) guarded: Option<Guarded>,
+    /// True if the model can have read no text that is not trusted outside of this session.
+    pub(super) is_unread: bool,
+    /// The words of the user, if the client passes them.
+    pub(super) words: Option<String>,
     /// The audit log, if there is one, with the record that announces the program.
     pub(super) audit: Option<(Arc<AuditLog>, Secrets, Record)>,
 }
@@ -96,8 +103,11 @@ impl ProgramRun {
         let resumed = resumed.or(begun.as_ref());
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
-            let (reply, state) = (reply.clone(), self.entry.used(&**session, &[]));
+            let (reply, state) = (reply.clone(), self.entry.used(&**session, &[], self.is_own));
             return Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None });
+        }
+        if let (Some(guarded), Some(words)) = (&self.guarded, &self.words) {
+            guarded.origins().add_words(words);
         }
         let run = resumed.map(|resumed| resumed.run().clone().into_parts());
         let (mut from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
@@ -109,6 +119,12 @@ impl ProgramRun {
         // What is cut off is evaluated again from where it was resumed.
         let keep = if is_journalled { Keep::Run } else { self.keep };
         let is_resumed = from.is_some();
+        if let (Some(guarded), Some(logged)) = (&self.guarded, &logged) {
+            guarded.returned_before(logged);
+        }
+        if let Some(guarded) = self.guarded.as_ref().filter(|_| !is_resumed) {
+            guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
+        }
         let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);
         let log = if let Some(journal) = journal { log.kept_by(journal) } else { log };
         // A run that was not recorded from its beginning is not recorded at all.
@@ -126,6 +142,7 @@ impl ProgramRun {
         self.program.from = from;
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
+        self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
         let recording = recording.map(|recording| recording.end(&reply, &mut **session, log.logged()));
         let suspended = reply.mark.take().map(|mark| {
             let mut logged = log.logged();
@@ -151,7 +168,7 @@ impl ProgramRun {
             reply.defined.clear();
             SessionState::Closed
         } else {
-            let state = match self.entry.used(&**session, &reply.defined) {
+            let state = match self.entry.used(&**session, &reply.defined, self.is_own) {
                 // The run finds it.
                 SessionState::Empty if suspended.is_some() && lease.is_some() => SessionState::New,
                 state => state,

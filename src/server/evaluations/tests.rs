@@ -42,6 +42,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
                 activity: Arc::default(),
                 approver: Arc::new(no_approver()),
                 can_wait: false,
+                words: None,
             };
             let failure = evaluations.evaluate(request, None, None, caller).await.0.failure.expect("it was withdrawn");
             assert_eq!(failure.message, "the call was cancelled before it started");

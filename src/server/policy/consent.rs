@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::lang::{self, CallId, Tool, ToolCall, ToolReply};
 use crate::server::identity::Identity;
+use crate::server::origins::Origins;
 
+use super::guards::Objection;
 use super::quotas::Caller;
 use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 
@@ -66,6 +68,8 @@ pub(in crate::server) struct Consent {
     identity: Arc<Identity>,
     approver: Arc<dyn Approver>,
     grants: Option<Arc<dyn Grants>>,
+    /// The origins of the values of the session, if they are recorded.
+    origins: Option<Arc<Origins>>,
     /// The calls that a grant covers, each with the grant as a clause.
     granted: Mutex<HashMap<CallId, String>>,
     /// The calls that this evaluation has made.
@@ -121,6 +125,7 @@ impl Consent {
             identity,
             approver,
             grants: None,
+            origins: None,
             granted: Mutex::default(),
             counts: Counts::default(),
             asked: Mutex::default(),
@@ -130,6 +135,11 @@ impl Consent {
     /// Sets the grants that are consulted before a person is asked.
     pub(in crate::server) fn with_grants(self, grants: Option<Arc<dyn Grants>>) -> Consent {
         Consent { grants, ..self }
+    }
+
+    /// Sets the origins of the values of the session, for guards.
+    pub(in crate::server) fn with_origins(self, origins: Option<Arc<Origins>>) -> Consent {
+        Consent { origins, ..self }
     }
 
     /// Returns the principal of the evaluation.
@@ -148,6 +158,11 @@ impl Consent {
         if verdict == Verdict::Deny {
             return Ruling::denied(rule);
         }
+        let objection = policy.objection(name, call.arguments, self.origins.as_deref());
+        let objection = match objection {
+            Some(Objection { verdict: Verdict::Deny, rule }) => return Ruling::denied(rule),
+            objection => objection,
+        };
         let arguments = || Value::Object(call.arguments.clone());
         // The person has seen these arguments, and the call was counted when they were asked.
         if let Some(approved) = &given.approved
@@ -163,18 +178,23 @@ impl Consent {
         if let Err(used_up) = room {
             return Ruling::denied(used_up);
         }
-        if verdict == Verdict::Allow {
+        let is_guarded = objection.is_some();
+        if verdict == Verdict::Allow && !is_guarded {
             return Ruling { rule, refused: None };
         }
+        let rule = objection.map_or(rule, |objection| objection.rule);
         let place = if call.file.is_empty() { "the configuration" } else { name_of(call.file) };
-        let advice =
-            format!("an operator allows it by `policy: {{allow: [{}/{}]}}` in {place}", tool.server, tool.name);
+        let advice = match is_guarded {
+            true => format!("an operator allows it by changing the guard in {place}"),
+            false => format!("an operator allows it by `policy: {{allow: [{}/{}]}}` in {place}", tool.server, tool.name),
+        };
         let asked = lang::Question {
             id: given.id.clone(),
             server: tool.server.as_str().into(),
             tool: tool.name.as_str().into(),
             arguments: arguments().to_string(),
             reason: rule.clone(),
+            is_guarded,
         };
         let refused = match self.question(&asked).unshowable() {
             Some(why) => ToolReply::Unapproved(format!("{rule}; {why}; {advice}")),

@@ -3,12 +3,14 @@
 //! A [`Policy`] holds the rules of the operator, and decides on a tool by its name and by the [`Effect`]s that its
 //! server declares. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and compared
 //! with [`names`]; [`mod@unfit`] finds those that match no tool. [`Consent`] applies a policy to the calls of one
-//! evaluation: it asks an [`Approver`] a [`Question`] if a person must decide, and counts calls against the [`quotas`].
+//! evaluation: it asks an [`Approver`] a [`Question`] if a person must decide, counts calls against the [`quotas`], and
+//! checks the arguments against the [`guards`].
 //! `read` parses policies from configurations.
 
 mod consent;
 mod effect;
 mod glob;
+mod guards;
 mod names;
 mod pattern;
 mod question;
@@ -25,6 +27,7 @@ use std::path::Path;
 use crate::lang::ToolHints;
 
 use pattern::Fit;
+use guards::Guard;
 use quotas::Quota;
 
 pub use consent::{Answer, Approver, NoApprover};
@@ -95,6 +98,10 @@ pub struct Policy {
     /// The verdicts by effect, each with the file that sets it.
     defaults: BTreeMap<Effect, (Verdict, String)>,
     quotas: Vec<Quota>,
+    /// Conditions on arguments.
+    guards: Vec<Guard>,
+    /// The tools whose texts are trusted.
+    trusted: Vec<(Source, ToolPattern)>,
 }
 
 /// The purpose of a list of patterns.
@@ -164,6 +171,8 @@ impl Policy {
         self.lists.extend(other.lists);
         self.defaults.extend(other.defaults);
         self.quotas.extend(other.quotas);
+        self.guards.extend(other.guards);
+        self.trusted.extend(other.trusted);
     }
 
     /// Keeps only the rules from one of those files.
@@ -171,6 +180,8 @@ impl Policy {
         self.lists.retain(|list| files.contains(&list.source.file));
         self.defaults.retain(|_, (_, file)| files.contains(file));
         self.quotas.retain(|quota| files.contains(&quota.source.file));
+        self.guards.retain(|guard| files.contains(&guard.source.file));
+        self.trusted.retain(|(source, _)| files.contains(&source.file));
         self
     }
 
@@ -276,7 +287,8 @@ impl Policy {
             format!("{} what is {} (`policy.defaults` of {file})", verdict.key(), effect.key())
         };
         let lists = self.lists.iter().map(line);
-        lists.chain(self.defaults.iter().map(default)).chain(self.quotas.iter().map(Quota::line)).collect()
+        let quotas = self.quotas.iter().map(Quota::line);
+        lists.chain(self.defaults.iter().map(default)).chain(quotas).chain(self.guard_lines()).collect()
     }
 }
 

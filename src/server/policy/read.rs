@@ -41,7 +41,7 @@ impl Policy {
         self.add(purpose, list, key, &format!(".{key}"), file)
     }
 
-    /// Reads `policy`: the lists `allow`, `ask` and `deny`, `defaults` by effect, and `limits`.
+    /// Reads `policy`: the lists `allow`, `ask` and `deny`, `defaults` by effect, `limits`, `trusted` tools and `guards`.
     pub(in crate::server) fn read_policy(
         &mut self,
         value: Option<&Value>,
@@ -51,9 +51,12 @@ impl Policy {
         let fields = match value {
             None | Some(Value::Null) => return Ok(()),
             Some(Value::Object(fields)) => fields,
-            Some(other) => return wrong(path, "an object with `allow`, `ask`, `deny`, `defaults` or `limits`", other),
+            Some(other) => {
+                let expected = "an object with `allow`, `ask`, `deny`, `defaults`, `limits`, `trusted` or `guards`";
+                return wrong(path, expected, other);
+            }
         };
-        known_keys(fields, ["allow", "ask", "deny", "defaults", "limits"], &format!("{path}."))?;
+        known_keys(fields, ["allow", "ask", "deny", "defaults", "limits", "trusted", "guards", "preset"], &format!("{path}."))?;
         for verdict in Verdict::ALL {
             if let Some(list) = given(fields, verdict.key()) {
                 let name = format!("policy.{}", verdict.key());
@@ -65,6 +68,10 @@ impl Policy {
             Some(other) => return wrong(format!("{path}.defaults"), "an object such as `destructive: deny`", other),
             None => {}
         }
+        if let Some(trusted) = given(fields, "trusted") {
+            self.read_trusted(trusted, &format!("{path}.trusted"), file)?;
+        }
+        self.read_guards(given(fields, "preset"), given(fields, "guards"), path, file)?;
         match given(fields, "limits") {
             Some(Value::Array(limits)) => limits
                 .iter()
@@ -167,6 +174,6 @@ impl Policy {
 }
 
 /// Parses the tool or pattern at a path.
-fn read_pattern(text: &str, path: &str) -> Result<ToolPattern, Wrong> {
+pub(super) fn read_pattern(text: &str, path: &str) -> Result<ToolPattern, Wrong> {
     ToolPattern::new(text).map_err(|message| Wrong { path: path.to_owned(), message })
 }

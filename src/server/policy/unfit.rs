@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::lang::internal::closest;
 
+use super::guards::Guard;
 use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 
 /// A rule that matches none of the known tools.
@@ -56,9 +57,16 @@ impl Policy {
         let quotas = self.quotas.iter().enumerate();
         let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].source != quota.source);
         let quotas = quotas.map(|(_, quota)| (&quota.source, &quota.patterns, Fit::Possible));
+        let own = self.guards.iter().filter(|guard| !guard.is_of_preset());
+        let guards = own.clone().map(|guard| (&guard.source, &guard.tools, Fit::Possible));
+        let sources = own.flat_map(Guard::sources);
+        let trusted = self.trusted.iter().map(|(source, pattern)| (source, pattern, Fit::Certain));
         lists
             .chain(quotas)
+            .chain(guards)
             .flat_map(|(source, patterns, fit)| patterns.iter().map(move |pattern| (source, pattern, fit)))
+            .chain(sources)
+            .chain(trusted)
     }
 }
 

@@ -37,6 +37,24 @@ pub(super) struct Intended {
 /// The field of a call's metadata with its run key.
 const RUN_KEY: &str = "lispbox/run-key";
 
+/// The field of a call's metadata with the words of the user.
+const USER: &str = "lispbox/user";
+
+/// Returns the words of the user, which a client puts into the metadata of a call.
+///
+/// # Errors
+/// Refuses metadata of another type.
+pub(super) fn words(context: &RequestContext<RoleServer>) -> Result<Option<String>, Refused> {
+    match context.meta.0.get(USER) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(words)) => Ok(Some(words.clone())),
+        Some(_) => {
+            let message = format!("`_meta` has `{USER}`, which has to be a string: the words of the user");
+            Err(Refused::new("InvalidArguments", message))
+        }
+    }
+}
+
 impl Front {
     /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
     pub(super) async fn begin(

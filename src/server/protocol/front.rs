@@ -37,7 +37,7 @@ use crate::server::text::cut;
 use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
-use super::begin::{Begun, Intended};
+use super::begin::{Begun, Intended, words};
 use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies};
@@ -150,7 +150,8 @@ impl Front {
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound | Door::Operator));
-        let caller = Caller { name, own, handles, withdrawn, activity: Arc::default(), approver, can_wait };
+        let words = words(context)?;
+        let caller = Caller { name, own, handles, withdrawn, activity: Arc::default(), approver, can_wait, words };
         Ok((caller, door))
     }
 

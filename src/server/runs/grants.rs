@@ -213,7 +213,9 @@ impl StoredGrants {
         };
         let call = GrantedCall { session: session.to_owned(), arguments: asked.arguments.clone() };
         let exact = Grant { call: Some(call), ..tool.clone() };
-        for wanted in [exact, tool] {
+        // A decision about the tool in general was made without knowledge of these values.
+        let wanted = if asked.is_guarded { vec![exact] } else { vec![exact, tool] };
+        for wanted in wanted {
             while let Some(handle) =
                 self.0.definer(principal, &wanted.name(), "").map_err(|problem| unusable(&problem))?
             {

@@ -357,6 +357,7 @@ impl StoredRun {
                 tool: Arc::clone(&call.tool),
                 arguments: call.question.as_ref().map_or(&call.arguments, |question| &question.arguments).clone(),
                 reason: "it is not known whether it happened".to_owned(),
+                is_guarded: false,
             };
             let question = Question::of(&question, &program);
             let given = call.arguments.clone();

@@ -19,6 +19,7 @@ use crate::lang::Environment;
 use crate::lang::internal::foreign_text;
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
+use crate::server::origins::Origins;
 use crate::store::Key;
 
 /// The number of handles of ended sessions that are remembered for each principal, to report why they are invalid.
@@ -79,6 +80,8 @@ pub(in crate::server) struct Entry {
     facts: Mutex<Facts>,
     /// The state of the session in the store; read and changed only by the holder of the session's lock.
     pub(in crate::server) stored: Mutex<Stored>,
+    /// The origins of its values, recorded if there are guards.
+    origins: Arc<Origins>,
 }
 
 /// The state of a session in the store, relative to the session in memory.
@@ -201,7 +204,50 @@ impl Entry {
             session: Arc::new(tokio::sync::Mutex::new(session)),
             facts: Mutex::new(facts),
             stored: Mutex::new(stored),
+            origins: Arc::new(Origins::new()),
         }
+    }
+
+    /// The origins of its values.
+    pub(in crate::server) fn origins(&self) -> &Arc<Origins> {
+        &self.origins
+    }
+
+    /// Returns a number that differs after each change of what is stored of the session.
+    pub(in crate::server) fn changes(&self, session: &dyn Environment) -> u64 {
+        session.changes().wrapping_add(self.origins.changes())
+    }
+
+    /// Serializes the session, with the origins of its values.
+    ///
+    /// # Errors
+    /// Returns why the session cannot be written, as a clause.
+    pub(in crate::server) fn encode(&self, session: &mut dyn Environment) -> Result<String, String> {
+        session.encode().map(|text| self.with_origins(text))
+    }
+
+    /// Appends the origins of its values to the text of the session, if there are any.
+    pub(in crate::server) fn with_origins(&self, mut text: String) -> String {
+        if self.origins.has_replies() {
+            self.origins.append_to(&mut text);
+        }
+        text
+    }
+
+    /// Returns whether its caller was told the handle because of the origins of its values.
+    pub(in crate::server) fn is_kept_for_origins(&self) -> bool {
+        self.origins.has_replies() && self.facts().announced
+    }
+
+    /// Replaces the session and the origins of its values by those of a text.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the text, as a clause.
+    pub(in crate::server) fn decode(&self, text: &str, session: &mut dyn Environment) -> Result<(), String> {
+        let (text, origins) = Origins::split(text)?;
+        session.decode(text)?;
+        self.origins.replace(origins.unwrap_or_else(Origins::new));
+        Ok(())
     }
 
     /// The principal that owns the session.
@@ -223,6 +269,7 @@ impl Entry {
     pub(in crate::server) fn copied(&self, handle: String, session: Box<dyn Environment>) -> Arc<Entry> {
         let (names, bytes) = (session.names().into_iter().collect(), session.live_bytes());
         let entry = Entry::with(&self.caller, handle, session, Stored::Nothing);
+        entry.origins.replace(self.origins.copied());
         *entry.facts() = Facts { names, bytes, ..Facts::new(true) };
         Arc::new(entry)
     }
@@ -297,15 +344,22 @@ impl Entry {
         self.facts().unkept.as_ref().map(Unkept::to_string)
     }
 
-    /// Updates the facts after an evaluation and returns how to proceed with the session.
-    pub(in crate::server) fn used(&self, session: &dyn Environment, defined: &[String]) -> SessionState {
+    /// Updates the facts after an evaluation and returns how to proceed with the session; `is_own` is true for that of
+    /// the connection.
+    pub(in crate::server) fn used(
+        &self,
+        session: &dyn Environment,
+        defined: &[String],
+        is_own: bool,
+    ) -> SessionState {
         let mut facts = self.facts();
         facts.used = Instant::now();
         facts.bytes = session.live_bytes();
         facts.names.extend(defined.iter().cloned());
         // Names that are no longer defined must not be suggested.
         facts.names.retain(|name| session.defines(name));
-        if session.bindings() == 0 {
+        // A client without a connection needs the session for the origins of its next arguments.
+        if session.bindings() == 0 && (is_own || !self.origins.has_replies()) {
             return SessionState::Empty;
         }
         facts.fate = Fate::Open;

@@ -132,10 +132,10 @@ impl Persistence {
             return Ok(());
         };
         // A write of ours that was not confirmed is not a change by another process.
-        let is_kept = entry.unkept().is_none() || session.encode().is_ok_and(|text| text == read.text);
+        let is_kept = entry.unkept().is_none() || entry.encode(session).is_ok_and(|text| text == read.text);
         let shown = "`lispbox sessions export` shows it";
-        session.decode(&read.text).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
-        *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
+        entry.decode(&read.text, session).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
+        *lock(&entry.stored) = Stored::Version { version: read.version, changes: entry.changes(session) };
         match entry.lose_unkept().filter(|_| !is_kept) {
             None => Ok(()),
             Some(since) => Err(Refused::new(
@@ -250,11 +250,11 @@ impl Persistence {
 impl SessionLease<'_> {
     /// Writes the program's changes; if that fails, the reply reports it.
     pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
-        let changes = session.changes();
+        let changes = entry.changes(session);
         let stored = *lock(&entry.stored);
         let is_changed = match stored {
             Stored::Version { changes: stored, .. } => stored != changes,
-            _ => session.bindings() > 0,
+            _ => session.bindings() > 0 || entry.is_kept_for_origins(),
         };
         if let Some(why) = self.held.as_ref().and_then(|held| held.lost())
             && (is_changed || reply.status != Status::Ok)
@@ -268,7 +268,7 @@ impl SessionLease<'_> {
         if !is_changed && reply.status != Status::Suspended {
             return entry.kept();
         }
-        let text = match session.encode() {
+        let text = match entry.encode(session) {
             Ok(text) => text,
             Err(problem) => return unwritable(reply, entry, &problem),
         };

@@ -133,7 +133,10 @@ impl SessionRequests {
         let mut here = Vec::new();
         for handle in handles {
             match persistence {
-                Some(persistence) => persistence.make(&entry.key_of(handle), &text, &session.names())?,
+                Some(persistence) => {
+                    let text = entry.with_origins(text.clone());
+                    persistence.make(&entry.key_of(handle), &text, &session.names())?;
+                }
                 None => {
                     let mut copy = Arc::clone(sandbox).environment();
                     copy.decode(&text)?;

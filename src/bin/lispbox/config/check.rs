@@ -48,7 +48,7 @@ impl Check {
             .map_err(|problem| Problem::Failed(problem.to_string()))?;
         let checked = connections.check();
         let mut broken = 0;
-        for Checked { server: name, tools, unchecked } in &checked {
+        for Checked { server: name, tools, unchecked, unguarded } in &checked {
             match (tools, problems.get(name)) {
                 (Ok(_), Some(problem)) => {
                     broken += 1;
@@ -67,8 +67,8 @@ impl Check {
                     for left_out in connections.downstreams().left_out(name) {
                         outln!("warning: {name}: {left_out}");
                     }
-                    for unchecked in unchecked {
-                        outln!("warning: {unchecked}");
+                    for warning in unchecked.iter().chain(unguarded) {
+                        outln!("warning: {warning}");
                     }
                 }
                 (Err(problem), _) => {
@@ -76,6 +76,9 @@ impl Check {
                     outln!("broken  {name}: {}", foreign_text::line(&problem.message));
                 }
             }
+        }
+        for guard in connections.downstreams().guard_lines() {
+            outln!("guard   {guard}");
         }
         for rule in connections.downstreams().unfit_rules() {
             outln!("warning: {rule}");

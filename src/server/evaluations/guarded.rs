@@ -1,0 +1,57 @@
+//! The origins of values in an evaluation, for the guards of the policy.
+
+use std::sync::Arc;
+
+use crate::lang::{CallState, Logged, Reply, Status, ToolReply};
+use crate::server::downstream::Downstreams;
+use crate::server::origins::Origins;
+use crate::server::policy::Policy;
+
+/// The origins of the values of a session, and the guards that ask for them.
+#[derive(Clone)]
+pub(in crate::server) struct Guarded {
+    policy: Arc<Policy>,
+    origins: Arc<Origins>,
+}
+
+impl Guarded {
+    /// Returns the origins of a session, if there are guards; otherwise nothing is recorded.
+    pub(in crate::server) fn new(downstreams: &Downstreams, origins: &Arc<Origins>) -> Option<Guarded> {
+        downstreams.guarding().map(|policy| Guarded { policy, origins: Arc::clone(origins) })
+    }
+
+    pub(in crate::server) fn origins(&self) -> &Arc<Origins> {
+        &self.origins
+    }
+
+    /// Begins a program with its data; see [`Origins::add_program`].
+    pub(in crate::server) fn begin(&self, program: &str, data: Option<&str>, is_unread: bool) {
+        self.origins.add_program(program, data, is_unread);
+    }
+
+    /// Adds what a tool has returned.
+    pub(super) fn returned(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply) {
+        self.origins.add_reply(server, tool, reply, self.policy.standing(server, tool));
+    }
+
+    /// Adds what tools have returned earlier in a run that is continued.
+    pub(super) fn returned_before(&self, log: &Logged) {
+        for call in &log.calls {
+            if let CallState::Done(reply) = &call.state {
+                self.returned(&call.server, &call.tool, reply);
+            }
+        }
+    }
+
+    /// Records that the model receives a reply.
+    pub(super) fn replied(&self, program: &str, reply: &Reply) {
+        // The questions of a program that waits show arguments.
+        let waits = if reply.status == Status::Suspended { "arguments" } else { "" };
+        let notes: Vec<&str> = reply.calls.iter().filter_map(|call| call.note.as_deref()).collect();
+        let shown = [reply.value.as_deref().unwrap_or_default(), &reply.prints, waits, &notes.join(" ")].join(" ");
+        let failure = reply.failure.as_ref().map_or("", |failure| &failure.rendered);
+        self.origins.add_reading(program, &format!("{shown} {failure}"));
+        let (texts, bytes) = self.origins.size();
+        tracing::debug!(texts, bytes, "the origins of values are recorded");
+    }
+}

@@ -1,0 +1,121 @@
+//! The fingerprints of texts, each with the sources that it came from.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use super::Source;
+
+/// A keyed hash of 96 bits. Without the key, which never leaves the session, no one can find two texts that share one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fingerprint(pub(super) [u32; 3]);
+
+impl Hash for Fingerprint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.0[0]) << 32 | u64::from(self.0[1]));
+    }
+}
+
+/// Takes a fingerprint for its own hash.
+#[derive(Default)]
+pub(super) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+}
+
+/// The key of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndexKey(pub(super) [u8; 16]);
+
+impl IndexKey {
+    /// Returns the fingerprint of a text in one of its forms.
+    pub(super) fn fingerprint(&self, text: &str) -> Fingerprint {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(text.as_bytes());
+        let hash = hasher.finish128();
+        Fingerprint([(hash.h1 >> 32) as u32, hash.h1 as u32, hash.h2 as u32])
+    }
+}
+
+/// The ordinal of a set of sources.
+type SetId = u32;
+
+/// Texts in one form, up to a maximum number, each with at most one place of each tool that returned it.
+#[derive(Clone, Default)]
+pub(super) struct Index {
+    entries: HashMap<Fingerprint, SetId, BuildHasherDefault<AsIs>>,
+    /// The fingerprints in the order in which they came, so that the text of the index grows at its end.
+    pub(super) order: Vec<(Fingerprint, SetId)>,
+    pub(super) sets: Vec<Vec<Source>>,
+    known: HashMap<Vec<Source>, SetId>,
+    /// True once a text was not added because there was no room.
+    pub(super) is_full: bool,
+}
+
+impl Index {
+    /// Adds a text that came from a source, unless there are `most` texts.
+    pub(super) fn add(&mut self, fingerprint: Fingerprint, source: &Source, most: usize) {
+        let before = self.entries.get(&fingerprint).copied();
+        let set = match before {
+            Some(before) => {
+                let sources = &self.sets[before as usize];
+                if sources.iter().any(|known| known.is_of(source)) {
+                    return;
+                }
+                [&sources[..], std::slice::from_ref(source)].concat()
+            }
+            None if self.entries.len() >= most => {
+                self.is_full = true;
+                return;
+            }
+            None => vec![source.clone()],
+        };
+        let id = self.set(set);
+        self.insert(fingerprint, id);
+    }
+
+    /// Adds a text with a set of sources; a later set replaces an earlier one.
+    pub(super) fn insert(&mut self, fingerprint: Fingerprint, set: SetId) {
+        self.entries.insert(fingerprint, set);
+        self.order.push((fingerprint, set));
+    }
+
+    /// Returns the ordinal of a set of sources, which is added if it is new.
+    pub(super) fn set(&mut self, sources: Vec<Source>) -> SetId {
+        if let Some(known) = self.known.get(&sources) {
+            return *known;
+        }
+        let id = self.sets.len() as SetId;
+        self.sets.push(sources.clone());
+        self.known.insert(sources, id);
+        id
+    }
+
+    /// Returns the sources of a text.
+    pub(super) fn get(&self, fingerprint: Fingerprint) -> &[Source] {
+        self.entries.get(&fingerprint).map_or(&[], |set| &self.sets[*set as usize])
+    }
+
+    /// Returns the number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the memory of the fingerprints, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * (size_of::<(Fingerprint, SetId)>() + 1)
+            + self.order.capacity() * size_of::<(Fingerprint, SetId)>()
+    }
+}

@@ -1,0 +1,142 @@
+//! Forms in which texts are compared: one for texts that mean the same, one for texts that look alike.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use unicode_security::confusable_detection::skeleton;
+
+use super::tokens::host;
+
+/// The skeletons of the ASCII characters, in lowercase; empty for white space and control characters.
+static ASCII: LazyLock<Vec<String>> = LazyLock::new(|| (0..128_u8).map(|byte| folded(&char::from(byte).to_string())).collect());
+
+/// Returns the form in which a text is compared for being the same: e-mail addresses and hosts ignore case, and white
+/// space around a text is ignored.
+pub(super) fn same(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    if let Some(number) = decimal(text) {
+        return Cow::Borrowed(number);
+    }
+    if text.bytes().all(|byte| !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(text);
+    }
+    if let Some(host) = host(text) {
+        let start = host.as_ptr() as usize - text.as_ptr() as usize;
+        let (before, after) = (&text[..start], &text[start + host.len()..]);
+        return Cow::Owned(format!("{before}{}{after}", host.to_ascii_lowercase()));
+    }
+    let is_name = !text.contains(char::is_whitespace) && (text.contains('@') || is_host(text));
+    if is_name { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
+}
+
+/// Returns a decimal without zeros at its end: 12.50 and 12.5 are the same amount.
+fn decimal(text: &str) -> Option<&str> {
+    let text = text.strip_suffix('M').unwrap_or(text);
+    let (whole, fraction) = text.split_once('.')?;
+    let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_decimal = is_digits(whole.strip_prefix('-').unwrap_or(whole)) && is_digits(fraction);
+    is_decimal.then(|| text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Returns whether a text has the form of a host: labels of letters, digits and `-`, with letters in the last one.
+fn is_host(text: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    text.rsplit_once('.').is_some_and(|(_, last)| last.bytes().all(|byte| byte.is_ascii_alphabetic()))
+        && text.split('.').all(is_label)
+}
+
+/// Returns the form in which texts are compared for looking alike: without case, white space, invisible characters and
+/// accents that were composed, and with look-alike characters replaced (UTS #39, skeleton).
+pub(super) fn alike(text: &str) -> String {
+    if !text.is_ascii() {
+        return folded(text);
+    }
+    let mut form = String::with_capacity(text.len() + 8);
+    for byte in text.bytes() {
+        form.push_str(&ASCII[usize::from(byte)]);
+    }
+    form
+}
+
+/// Returns the skeleton of the lowercase text; letters of another case may look like other letters.
+fn folded(text: &str) -> String {
+    let visible = |text: &str| -> String {
+        let is_seen = |c: &char| !c.is_whitespace() && !c.is_control() && !is_ignorable(*c);
+        text.chars().filter(is_seen).flat_map(char::to_lowercase).collect()
+    };
+    let compatible: String = unicode_normalization::UnicodeNormalization::nfkc(text).collect();
+    visible(&skeleton(&visible(&compatible)).collect::<String>())
+}
+
+/// Returns a text without its percent-encoding, if it has any.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return None;
+    }
+    Some(percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned())
+}
+
+/// Most boundaries at which a value is taken apart.
+const MOST_BOUNDARIES: usize = 64;
+
+/// Returns the places at which a value may have been joined: its ends, and where letters or digits meet other
+/// characters. Of a value with too many of them, only the ends.
+pub(super) fn boundaries(value: &str) -> Vec<usize> {
+    let mut ends = vec![0];
+    let mut before = None;
+    for (at, c) in value.char_indices() {
+        let kind = (c.is_alphanumeric(), is_list_separator(c) || c.is_whitespace());
+        if before.is_some_and(|before| before != kind || kind == (false, false)) {
+            ends.push(at);
+        }
+        before = Some(kind);
+    }
+    if !value.is_empty() {
+        ends.push(value.len());
+    }
+    if ends.len() > MOST_BOUNDARIES { vec![0, value.len()] } else { ends }
+}
+
+fn is_list_separator(c: char) -> bool {
+    matches!(c, ',' | ';' | '<' | '>' | '\n')
+}
+
+/// Returns whether a text separates the items of a list, such as `, ` and ` <`. Blanks alone do not.
+pub(super) fn is_separator(text: &str) -> bool {
+    text.chars().all(|c| is_list_separator(c) || c.is_whitespace()) && text.contains(is_list_separator)
+}
+
+/// Returns whether a character is invisible: `Default_Ignorable_Code_Point` of Unicode.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_alikes_are_alike_but_not_the_same() {
+        for (one, other) in [
+            ("paypal.com", "p\u{430}yp\u{430}l.com"),
+            ("ann@example.org", "ANN@Example.org"),
+            ("ann@example.org", "a\u{200b}nn@exam\u{2060}ple.org"),
+            ("example.org", "ｅｘａｍｐｌｅ．ｏｒｇ"),
+            ("DE89 3704", "de893704"),
+            ("microsoft", "rnicrosoft"),
+        ] {
+            assert_eq!(alike(one), alike(other), "{one} {other}");
+        }
+        assert_ne!(alike("ann"), alike("bob"));
+        assert_ne!(same("paypal.com"), same("p\u{430}yp\u{430}l.com"));
+        assert_eq!(same(" Ann@Example.ORG "), "ann@example.org");
+        assert_eq!(same("https://Example.org/Path"), "https://example.org/Path");
+        assert_ne!(same("INV-A"), same("inv-a"));
+    }
+}

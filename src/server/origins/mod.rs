@@ -1,0 +1,451 @@
+//! The origins of values: which texts the tools, the user and the programs of a session have given.
+//!
+//! Texts are found again by content: whole values, and the [tokens] within longer texts. There are two indices. That of
+//! *same* texts is for allow-lists: a text is in it only if a source gave exactly this text, apart from the case of
+//! addresses and hosts. That of texts that look *alike* is for deny-lists and for messages. Both have a maximum size;
+//! what was not added for lack of room is in no index, so no allow-list accepts it.
+//!
+//! Two designs were considered. An index in the language's session would be encoded and forked with it, but with
+//! isolated workers the process that runs the program would answer for the origin of its own arguments. The index is
+//! therefore kept by the server, beside the session, and stored with its text.
+
+mod index;
+mod likeness;
+mod literals;
+mod replies;
+mod stored;
+mod tokens;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lang::ToolReply;
+use crate::server::system::random;
+
+use index::{Index, IndexKey};
+use likeness::{alike, same};
+
+pub(in crate::server) use replies::is_name;
+
+/// Most texts of sources that allow-lists name.
+const MOST_SAME: usize = 200_000;
+/// Most texts of all sources.
+const MOST_ALIKE: usize = 400_000;
+/// Most bytes of the words of the user; the oldest are dropped, and are no longer accepted as theirs.
+const MOST_WORDS: usize = 64 << 10;
+/// Longest value that is taken apart into the values from which it may have been joined.
+const LONGEST_JOINED: usize = 2_048;
+/// Fewest characters of a part from a tool that is joined to others without a separator.
+const SHORTEST_PART: usize = 4;
+/// Longest text of which the whole is looked for by likeness; of longer ones only the tokens are.
+const LONGEST_ALIKE: usize = 256;
+
+/// A source of texts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(in crate::server) enum Source {
+    /// The words of the user.
+    #[serde(rename = "user")]
+    User,
+    /// A program that was sent before text of an untrusted source was in a reply of the session.
+    #[serde(rename = "program")]
+    Program,
+    /// A program that was sent later.
+    #[serde(rename = "model")]
+    Model,
+    /// A tool, with the number of the program that called it first, and the place in its result.
+    #[serde(untagged)]
+    Tool { server: Arc<str>, tool: Arc<str>, program: u64, place: String },
+}
+
+impl Source {
+    /// Returns whether both are the same apart from the place.
+    fn is_of(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Tool { server, tool, .. }, Source::Tool { server: other_server, tool: other_tool, .. }) => {
+                server == other_server && tool == other_tool
+            }
+            _ => self == other,
+        }
+    }
+}
+
+/// Describes where a value was found, as a clause.
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::User => formatter.write_str("the words of the user contain it"),
+            Source::Program => formatter.write_str("the program contains it"),
+            Source::Model => {
+                formatter.write_str("the model wrote it after it had read text of tools that are not trusted")
+            }
+            Source::Tool { server, tool, program, place } if place.is_empty() => {
+                write!(formatter, "found in a result of `{server}/{tool}` (program {program} of the session)")
+            }
+            Source::Tool { server, tool, program, place } => {
+                write!(formatter, "found in `{place}` of a result of `{server}/{tool}` (program {program} of the session)")
+            }
+        }
+    }
+}
+
+/// The treatment of the texts of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct Standing {
+    /// True if an allow-list names the tool.
+    pub(in crate::server) is_named: bool,
+    /// True if its texts leave the model free to write what it wants.
+    pub(in crate::server) is_trusted: bool,
+}
+
+/// The part of a value that is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::server) enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The host of a URL.
+    Host,
+    /// The domain of an e-mail address.
+    Domain,
+}
+
+impl Part {
+    pub(in crate::server) const ALL: [(Part, &'static str); 3] =
+        [(Part::Whole, "whole"), (Part::Host, "host"), (Part::Domain, "domain")];
+
+    /// Returns that part of a value; the value itself if it has no such part.
+    pub(in crate::server) fn of(self, value: &str) -> &str {
+        let value = value.trim();
+        match self {
+            Part::Whole => value,
+            Part::Host => tokens::host(value).unwrap_or_else(|| value.split(['/', '?', '#', ':']).next().unwrap_or(value)),
+            Part::Domain => {
+                value.rsplit_once('@').map_or(value, |(_, domain)| domain.trim_end_matches(['>', ' ']))
+            }
+        }
+    }
+}
+
+/// The origins of the values of one session.
+#[derive(Debug)]
+pub(in crate::server) struct Origins(Mutex<State>);
+
+struct State {
+    key: IndexKey,
+    same: Index,
+    alike: Index,
+    /// The words of the user, in the form in which they are compared.
+    words: Vec<String>,
+    /// The number of programs so far.
+    programs: u64,
+    /// True once a tool has returned something.
+    has_replies: bool,
+    /// True once a tool that is not trusted has returned something.
+    has_untrusted: bool,
+    /// True once such text may have been in a reply to the model.
+    is_read: bool,
+    /// The number of changes, for who stores it.
+    changes: u64,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("State").field("texts", &self.alike.len()).finish_non_exhaustive()
+    }
+}
+
+impl Origins {
+    /// Creates the origins of a session that has done nothing yet.
+    pub(in crate::server) fn new() -> Origins {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&random::bits().to_le_bytes());
+        key[8..].copy_from_slice(&random::bits().to_le_bytes());
+        Origins::with_key(IndexKey(key))
+    }
+
+    fn with_key(key: IndexKey) -> Origins {
+        Origins(Mutex::new(State {
+            key,
+            same: Index::default(),
+            alike: Index::default(),
+            words: Vec::new(),
+            programs: 0,
+            has_replies: false,
+            has_untrusted: false,
+            is_read: false,
+            changes: 0,
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies the origins, for a copy of the session.
+    pub(in crate::server) fn copied(&self) -> Origins {
+        let state = self.state();
+        Origins(Mutex::new(State { same: state.same.clone(), alike: state.alike.clone(), words: state.words.clone(), ..*state }))
+    }
+
+    /// Replaces all of it, when the session is replaced.
+    pub(in crate::server) fn replace(&self, other: Origins) {
+        let other = other.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let changes = state.changes + 1;
+        *state = State { changes, ..other };
+    }
+
+    /// Records that the model may have read text that is not trusted in another session.
+    pub(in crate::server) fn read_elsewhere(&self) {
+        let mut state = self.state();
+        if !state.is_read {
+            state.is_read = true;
+            state.changes += 1;
+        }
+    }
+
+    /// Returns whether a tool has returned something.
+    pub(in crate::server) fn has_replies(&self) -> bool {
+        self.state().has_replies
+    }
+
+    /// Returns the number of changes so far.
+    pub(in crate::server) fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// Returns the numbers of texts and the memory of the indices, in bytes.
+    pub(in crate::server) fn size(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.same.len() + state.alike.len(), state.same.bytes() + state.alike.bytes())
+    }
+
+    /// Adds the words of the user, as the client passes them.
+    pub(in crate::server) fn add_words(&self, words: &str) {
+        let mut state = self.state();
+        let said = words;
+        let words = words.to_lowercase();
+        if state.words.last() == Some(&words) || words.len() > MOST_WORDS {
+            return;
+        }
+        state.changes += 1;
+        state.words.push(words);
+        // The words as a whole are looked for by their parts.
+        let State { key, same: exact, .. } = &mut *state;
+        tokens::tokens(said, &mut |token| exact.add(key.fingerprint(&same(token)), &Source::User, MOST_SAME));
+        while state.words.iter().map(String::len).sum::<usize>() > MOST_WORDS {
+            state.words.remove(0);
+        }
+    }
+
+    /// Begins a program with its data, and adds its literals. They are the model's if the model may have read text that
+    /// is not trusted, in this session or, unless `is_unread`, elsewhere.
+    pub(in crate::server) fn add_program(&self, program: &str, data: Option<&str>, is_unread: bool) {
+        let mut state = self.state();
+        state.programs += 1;
+        state.changes += 1;
+        let source = if is_unread && !state.is_read { Source::Program } else { Source::Model };
+        let mut add = |text: &str| state.add(text, &source, true);
+        literals::of_program(program, &mut add);
+        if let Some(data) = data {
+            replies::texts(data, &mut |_, text| add(text));
+        }
+    }
+
+    /// Adds the texts of a reply to a call.
+    pub(in crate::server) fn add_reply(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply, standing: Standing) {
+        let mut state = self.state();
+        state.has_replies = true;
+        state.has_untrusted |= !standing.is_trusted;
+        state.changes += 1;
+        let program = state.programs;
+        let mut source =
+            Source::Tool { server: Arc::clone(server), tool: Arc::clone(tool), program, place: String::new() };
+        let mut add = |at: &str, text: &str| {
+            if let Source::Tool { place, .. } = &mut source {
+                at.clone_into(place);
+            }
+            state.add(text, &source, standing.is_named);
+        };
+        match reply {
+            ToolReply::Json(text) => replies::texts(text, &mut add),
+            ToolReply::Text(text) => replies::text(text, "", &mut add),
+            ToolReply::Error(error) => replies::text(&error.message, "", &mut add),
+            _ => {}
+        }
+    }
+
+    /// Records that the model receives a reply to a program, or a description of the session.
+    pub(in crate::server) fn add_reading(&self, program: &str, reply: &str) {
+        let mut state = self.state();
+        if state.has_untrusted && !state.is_read && !literals::has_only_words_of(reply, program) {
+            state.is_read = true;
+            state.changes += 1;
+        }
+    }
+
+    /// Returns whether text that is not trusted may have been in a reply of the session.
+    pub(in crate::server) fn is_read(&self) -> bool {
+        self.state().is_read
+    }
+
+    /// Returns whether a value came from accepted sources: one of them gave exactly this value, or each of the values
+    /// from which it was joined.
+    pub(in crate::server) fn gave(&self, value: &str, accepts: &dyn Fn(&Source) -> bool) -> bool {
+        let state = self.state();
+        let accepted = Accepted { state: &state, accepts_user: accepts(&Source::User), accepts };
+        accepted.whole(value) || accepted.joined(value)
+    }
+
+    /// Returns the sources that gave a text which looks like the value, or like a token within it, also after the value
+    /// is decoded. The second result is true if there may be others.
+    pub(in crate::server) fn resembling(&self, value: &str) -> (Vec<Source>, bool) {
+        let state = self.state();
+        let mut found: Vec<Source> = Vec::new();
+        let mut look = |text: &str| {
+            let of = state.alike.get(state.key.fingerprint(&alike(text)));
+            for source in of {
+                if !found.contains(source) {
+                    found.push(source.clone());
+                }
+            }
+        };
+        for value in [Some(value.to_owned()), likeness::percent_decoded(value)].into_iter().flatten() {
+            look(&value);
+            tokens::tokens(&value, &mut look);
+        }
+        (found, state.alike.is_full)
+    }
+}
+
+impl State {
+    fn add(&mut self, text: &str, source: &Source, is_named: bool) {
+        let State { key, same: exact, alike: similar, .. } = self;
+        let mut add = |text: &str| {
+            if is_named {
+                exact.add(key.fingerprint(&same(text)), source, MOST_SAME);
+                if let Some(joined) = tokens::joined(text.trim()) {
+                    exact.add(key.fingerprint(&joined), source, MOST_SAME);
+                }
+            }
+            if text.len() <= LONGEST_ALIKE {
+                similar.add(key.fingerprint(&alike(text)), source, MOST_ALIKE);
+            }
+        };
+        add(text);
+        tokens::tokens(text, &mut add);
+    }
+}
+
+/// The texts of accepted sources.
+struct Accepted<'a> {
+    state: &'a State,
+    accepts_user: bool,
+    accepts: &'a dyn Fn(&Source) -> bool,
+}
+
+/// The reason for which a part is accepted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The user or a program wrote it.
+    Written,
+    /// A tool returned it.
+    Returned,
+    Separator,
+}
+
+impl Accepted<'_> {
+    fn whole(&self, value: &str) -> bool {
+        let returned = |text: &str| self.source(text).is_some();
+        returned(value) || tokens::joined(value.trim()).is_some_and(|joined| returned(&joined)) || self.is_said(value)
+    }
+
+    /// Returns how a text came from an accepted source.
+    fn source(&self, text: &str) -> Option<Kind> {
+        let sources = self.state.same.get(self.state.key.fingerprint(&same(text)));
+        let mut kinds = sources.iter().filter(|source| (self.accepts)(source)).map(|source| match source {
+            Source::Tool { .. } => Kind::Returned,
+            Source::User | Source::Program | Source::Model => Kind::Written,
+        });
+        let first = kinds.next()?;
+        Some(if kinds.any(|kind| kind == Kind::Written) { Kind::Written } else { first })
+    }
+
+    /// Returns whether the user has said these words.
+    fn is_said(&self, value: &str) -> bool {
+        let value = value.trim().to_lowercase();
+        if !self.accepts_user || value.is_empty() {
+            return false;
+        }
+        let is_bound = |next: Option<char>| next.is_none_or(|c| !c.is_alphanumeric());
+        self.state.words.iter().any(|words| {
+            words.match_indices(&value).any(|(at, found)| {
+                let (before, after) = (&words[..at], &words[at + found.len()..]);
+                is_bound(before.chars().next_back()) && is_bound(after.chars().next()) && !is_inside(before, after)
+            })
+        })
+    }
+
+    /// Returns whether the value consists of accepted parts. Parts of tools are whole values or tokens, between
+    /// separators of lists or beside something that was written.
+    fn joined(&self, value: &str) -> bool {
+        if value.len() > LONGEST_JOINED {
+            return false;
+        }
+        let ends = likeness::boundaries(value);
+        // The kinds of the part that ends at each boundary.
+        let mut reached: Vec<Vec<Kind>> = vec![Vec::new(); ends.len()];
+        for to in 1..ends.len() {
+            for from in 0..to {
+                if from > 0 && reached[from].is_empty() {
+                    continue;
+                }
+                let text = &value[ends[from]..ends[to]];
+                let Some(kind) = self.part(text) else { continue };
+                let is_bounded = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::Separator);
+                let fits = |before: Option<Kind>| match kind {
+                    Kind::Separator | Kind::Written => true,
+                    Kind::Returned => match before {
+                        Some(Kind::Returned) => false,
+                        before => is_bounded(before) || text.len() >= SHORTEST_PART,
+                    },
+                };
+                let is_reached = if from == 0 { fits(None) } else { reached[from].iter().any(|before| fits(Some(*before))) };
+                if is_reached && !reached[to].contains(&kind) {
+                    reached[to].push(kind);
+                }
+            }
+        }
+        // Separators alone come from no source.
+        let is_text = value.chars().any(char::is_alphanumeric);
+        is_text && reached.last().is_some_and(|kinds| !kinds.is_empty())
+    }
+
+    fn part(&self, text: &str) -> Option<Kind> {
+        if likeness::is_separator(text) {
+            return Some(Kind::Separator);
+        }
+        let is_said = || self.is_said(text).then_some(Kind::Written);
+        self.source(text).or_else(is_said)
+    }
+}
+
+/// Returns whether a text is the middle of a longer token, such as an account or an address: `example.org` of
+/// `ann@example.org`.
+fn is_inside(before: &str, after: &str) -> bool {
+    let joins = |c: char| matches!(c, '@' | '-' | '_' | '+');
+    let is_before = before.chars().next_back().is_some_and(joins)
+        || before.ends_with('.') && before[..before.len() - 1].ends_with(char::is_alphanumeric);
+    let mut rest = after.chars();
+    let is_after = match rest.next() {
+        Some(c) if joins(c) => rest.next().is_some_and(char::is_alphanumeric),
+        Some('.') => rest.next().is_some_and(char::is_alphanumeric),
+        _ => false,
+    };
+    is_before || is_after
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The text of origins, which follows the text of their session in a store.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::index::{Fingerprint, Index, IndexKey};
+use super::{Origins, Source, State};
+
+/// The beginning of the line that contains the origins: a comment for readers of the session.
+const LINE: &str = ";; origins: ";
+
+const VERSION: u32 = 1;
+
+/// The bytes of a fingerprint with the ordinal of its set.
+const ENTRY: usize = 16;
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    key: String,
+    words: Vec<String>,
+    programs: u64,
+    has_replies: bool,
+    has_untrusted: bool,
+    is_read: bool,
+    same: StoredIndex,
+    alike: StoredIndex,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredIndex {
+    is_full: bool,
+    sets: Vec<Vec<Source>>,
+    /// The fingerprints with the ordinals of their sets, in the order in which they came, so that the text grows at its
+    /// end.
+    texts: String,
+}
+
+impl StoredIndex {
+    fn of(index: &Index) -> StoredIndex {
+        let mut bytes = Vec::with_capacity(index.order.len() * ENTRY);
+        for (fingerprint, set) in &index.order {
+            fingerprint.0.iter().chain([set]).for_each(|word| bytes.extend(word.to_le_bytes()));
+        }
+        StoredIndex { is_full: index.is_full, sets: index.sets.clone(), texts: STANDARD_NO_PAD.encode(bytes) }
+    }
+
+    fn read(self) -> Option<Index> {
+        let bytes = STANDARD_NO_PAD.decode(&self.texts).ok()?;
+        let mut index = Index::default();
+        index.is_full = self.is_full;
+        let ids: Vec<u32> = self.sets.into_iter().map(|set| index.set(set)).collect();
+        let (entries, rest) = bytes.as_chunks::<ENTRY>();
+        for entry in entries {
+            let word = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
+            let set = *ids.get(word(12) as usize)?;
+            index.insert(Fingerprint([word(0), word(4), word(8)]), set);
+        }
+        rest.is_empty().then_some(index)
+    }
+}
+
+impl Origins {
+    /// Appends the origins to the text of their session.
+    pub(in crate::server) fn append_to(&self, session: &mut String) {
+        let state = self.state();
+        let stored = Stored {
+            version: VERSION,
+            key: STANDARD_NO_PAD.encode(state.key.0),
+            words: state.words.clone(),
+            programs: state.programs,
+            has_replies: state.has_replies,
+            has_untrusted: state.has_untrusted,
+            is_read: state.is_read,
+            same: StoredIndex::of(&state.same),
+            alike: StoredIndex::of(&state.alike),
+        };
+        if !session.is_empty() && !session.ends_with('\n') {
+            session.push('\n');
+        }
+        session.push_str(LINE);
+        session.push_str(&serde_json::to_string(&stored).expect("it is data"));
+        session.push('\n');
+    }
+
+    /// Splits a stored text into that of the session and the origins, if they were stored.
+    ///
+    /// # Errors
+    /// Returns a message if the origins cannot be read.
+    pub(in crate::server) fn split(text: &str) -> Result<(&str, Option<Origins>), String> {
+        // A session is written by a printer that begins no line of its own with a comment.
+        let Some(at) = text.rfind(LINE).filter(|at| *at == 0 || text[..*at].ends_with('\n')) else { return Ok((text, None)) };
+        let damaged = || "the origins of its values are damaged".to_owned();
+        let line = &text[at + LINE.len()..];
+        let stored: Stored = serde_json::from_str(line.trim_end()).map_err(|_| damaged())?;
+        if stored.version != VERSION {
+            return Err(format!("the origins of its values were written by another version ({})", stored.version));
+        }
+        let key = STANDARD_NO_PAD.decode(&stored.key).ok().and_then(|key| key.try_into().ok()).ok_or_else(damaged)?;
+        let origins = Origins::with_key(IndexKey(key));
+        {
+            let mut state = origins.state();
+            let (same, alike) = (stored.same.read().ok_or_else(damaged)?, stored.alike.read().ok_or_else(damaged)?);
+            *state = State {
+                key: state.key,
+                same,
+                alike,
+                words: stored.words,
+                programs: stored.programs,
+                has_replies: stored.has_replies,
+                has_untrusted: stored.has_untrusted,
+                is_read: stored.is_read,
+                changes: 0,
+            };
+        }
+        Ok((&text[..at], Some(origins)))
+    }
+}

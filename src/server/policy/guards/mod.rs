@@ -1,0 +1,315 @@
+//! Guards: conditions on the arguments of tools, on where their values come from and on the values themselves.
+
+mod path;
+mod presets;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::lang::internal::foreign_text;
+use crate::server::origins::{Origins, Part, Source as Gave, Standing};
+
+use super::{Fit, Policy, Source, ToolName, ToolPattern, Verdict};
+
+use path::ArgumentPath;
+
+/// Longest value that a message shows.
+const SHOWN: usize = 100;
+
+/// A condition on the arguments of the tools that it names.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    pub(super) tools: Vec<ToolPattern>,
+    arguments: Vec<ArgumentPath>,
+    part: Part,
+    /// The sources that the values must come from; `None` accepts any.
+    from: Option<Vec<Origin>>,
+    /// The sources that the values must not come from.
+    not_from: Vec<Origin>,
+    one_of: Option<Vec<String>>,
+    matches: Option<Regex>,
+    at_most: Option<f64>,
+    domains: Option<Vec<String>>,
+    /// The verdict on a call that does not meet the conditions.
+    otherwise: Verdict,
+    /// The name by which a configuration changes a guard of a preset.
+    name: Option<String>,
+    pub(super) source: Source,
+}
+
+impl PartialEq for Guard {
+    fn eq(&self, other: &Guard) -> bool {
+        self.source == other.source && self.sentence() == other.sentence()
+    }
+}
+
+/// A source in a guard.
+#[derive(Clone, Debug, PartialEq)]
+enum Origin {
+    User,
+    Program,
+    Model,
+    Tools(ToolPattern),
+}
+
+impl Origin {
+    /// Returns the text in configurations.
+    fn text(&self) -> &str {
+        match self {
+            Origin::User => "user",
+            Origin::Program => "program",
+            Origin::Model => "model",
+            Origin::Tools(pattern) => pattern.text(),
+        }
+    }
+
+    /// Returns whether a value of that source counts. A source that the pattern only may mean counts at `least` if that
+    /// is [`Fit::Possible`].
+    fn includes(&self, gave: &Gave, least: Fit) -> bool {
+        match (self, gave) {
+            (Origin::User, Gave::User) | (Origin::Program, Gave::Program) => true,
+            // A literal that could have been the program's own is one of the model as well.
+            (Origin::Model, Gave::Model | Gave::Program) => true,
+            (Origin::Tools(pattern), Gave::Tool { server, tool, .. }) => {
+                pattern.fit(&ToolName::alone(server, tool)).is_some_and(|(fit, _)| fit >= least)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The verdict of a guard on a call, and its reason as a clause.
+pub(super) struct Objection {
+    pub(super) verdict: Verdict,
+    pub(super) rule: String,
+}
+
+impl Policy {
+    /// Returns whether there are guards, so that the origins of values are recorded.
+    pub(in crate::server) fn has_guards(&self) -> bool {
+        !self.guards.is_empty()
+    }
+
+    /// Returns how the texts of a tool are treated.
+    pub(in crate::server) fn standing(&self, server: &str, tool: &str) -> Standing {
+        let name = ToolName::alone(server, tool);
+        let means = |pattern: &ToolPattern| pattern.fit(&name).is_some_and(|(fit, _)| fit == Fit::Certain);
+        let origins = self.guards.iter().flat_map(|guard| guard.from.iter().flatten());
+        let mut patterns = origins.filter_map(|origin| if let Origin::Tools(pattern) = origin { Some(pattern) } else { None });
+        Standing { is_named: patterns.any(means), is_trusted: self.trusted.iter().any(|(_, pattern)| means(pattern)) }
+    }
+
+    /// Returns the strictest objection of the guards to a call with these arguments, as they will be sent. Without
+    /// `origins`, it is unknown where values come from.
+    pub(super) fn objection(
+        &self,
+        tool: &ToolName<'_>,
+        arguments: &Map<String, Value>,
+        origins: Option<&Origins>,
+    ) -> Option<Objection> {
+        let guards = self.guards.iter().filter(|guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some()));
+        let mut strictest: Option<Objection> = None;
+        for guard in guards {
+            if strictest.as_ref().is_some_and(|before| before.verdict >= guard.otherwise) {
+                continue;
+            }
+            strictest = guard.objection(arguments, origins).or(strictest);
+        }
+        strictest
+    }
+
+    /// Describes each guard in a sentence.
+    pub fn guard_lines(&self) -> Vec<String> {
+        let line = |guard: &Guard| {
+            let name = guard.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
+            format!("{} ({name}{})", guard.sentence(), guard.source)
+        };
+        let trusted = (!self.trusted.is_empty()).then(|| {
+            let patterns: Vec<&str> = self.trusted.iter().map(|(_, pattern)| pattern.text()).collect();
+            format!("texts of {} are trusted", patterns.join(", "))
+        });
+        trusted.into_iter().chain(self.guards.iter().map(line)).collect()
+    }
+
+    /// Returns warnings about the arguments that guards name and that the schema of a tool does not have.
+    pub(in crate::server) fn unfit_arguments(&self, tool: &ToolName<'_>, schema: &Value) -> Vec<String> {
+        let fits = |guard: &&Guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some());
+        let guards = self.guards.iter().filter(|guard| !guard.is_of_preset()).filter(fits);
+        let mut warnings = Vec::new();
+        for guard in guards {
+            for path in &guard.arguments {
+                if let Some(missing) = path.missing_in(schema) {
+                    let name = foreign_text::qualified(tool.server.text, tool.tool.text);
+                    warnings.push(format!("{} guards `{path}`, but the schema of `{name}` has {missing}", guard.source));
+                }
+            }
+        }
+        warnings
+    }
+}
+
+impl Guard {
+    /// Returns whether the guard is one of a preset, which names tools and arguments that may be absent.
+    pub(super) fn is_of_preset(&self) -> bool {
+        self.source.key.ends_with("preset")
+    }
+
+    /// Returns the guard as messages name it.
+    fn title(&self) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
+        format!("{name}{}", self.source.without_folder())
+    }
+
+    /// Returns the patterns of the tools from which values must or must not come, with the fit at which each counts.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&Source, &ToolPattern, Fit)> {
+        let from = self.from.iter().flatten().map(|origin| (origin, Fit::Certain));
+        let origins = from.chain(self.not_from.iter().map(|origin| (origin, Fit::Possible)));
+        origins.filter_map(|(origin, fit)| match origin {
+            Origin::Tools(pattern) => Some((&self.source, pattern, fit)),
+            _ => None,
+        })
+    }
+
+    fn objection(&self, arguments: &Map<String, Value>, origins: Option<&Origins>) -> Option<Objection> {
+        let mut found = None;
+        for path in &self.arguments {
+            path.values(arguments, &mut |place, value| {
+                if found.is_none() {
+                    found = self.failed(value, origins).map(|why| (place.to_owned(), value.clone(), why));
+                }
+            });
+        }
+        let (place, value, why) = found?;
+        let shown = match &value {
+            Value::String(text) if text.chars().count() > SHOWN => {
+                let start: String = text.chars().take(SHOWN).collect();
+                format!("{}… ({} bytes)", Value::String(start), text.len())
+            }
+            value => foreign_text::json(value),
+        };
+        let argument = foreign_text::line(&place);
+        let rule = format!("{} guards `{argument}`, and its value {shown} {why}", self.title());
+        Some(Objection { verdict: self.otherwise, rule })
+    }
+
+    /// Returns why a scalar does not meet the conditions, as a clause without its subject.
+    fn failed(&self, value: &Value, origins: Option<&Origins>) -> Option<String> {
+        let whole = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), |n| n.to_string()),
+            other => other.to_string(),
+        };
+        let text = self.part.of(&whole);
+        if let Some(allowed) = &self.one_of
+            && !allowed.iter().any(|allowed| allowed == text)
+        {
+            return Some(format!("is not one of {}", allowed.join(", ")));
+        }
+        if let Some(pattern) = &self.matches
+            && !pattern.is_match(text)
+        {
+            return Some("does not match the pattern".to_owned());
+        }
+        if let Some(most) = self.at_most {
+            let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+            match number {
+                Some(number) if number <= most => {}
+                Some(_) => return Some(format!("is more than {most}")),
+                None => return Some(format!("is not a number of at most {most}")),
+            }
+        }
+        if let Some(domains) = &self.domains
+            && !self.is_in(text, domains)
+        {
+            return Some(format!("is not in {}", domains.join(", ")));
+        }
+        let from = self.from.as_ref().filter(|from| {
+            let accepts = |gave: &Gave| from.iter().any(|origin| origin.includes(gave, Fit::Certain));
+            !origins.is_some_and(|origins| looked_for(self.part, text).iter().any(|text| origins.gave(text, &accepts)))
+        });
+        if from.is_none() && self.not_from.is_empty() {
+            return None;
+        }
+        let (mut resembling, mut is_partial) = (Vec::new(), origins.is_none());
+        for text in looked_for(self.part, text) {
+            let found = origins.map(|origins| origins.resembling(&text)).unwrap_or_default();
+            resembling.extend(found.0);
+            is_partial |= found.1;
+        }
+        if let Some(from) = from {
+            let found = match &resembling[..] {
+                [] if is_partial => "; its origin is not known".to_owned(),
+                [] => "; no tool has returned it".to_owned(),
+                [first, ..] => format!(" ({first})"),
+            };
+            return Some(format!("did not come from {}{found}", texts(from)));
+        }
+        let denied = |gave: &&Gave| self.not_from.iter().any(|origin| origin.includes(gave, Fit::Possible));
+        match resembling.iter().find(denied) {
+            Some(gave) => Some(format!("must not come from {} ({gave})", texts(&self.not_from))),
+            None if is_partial => Some("may come from anywhere: the index of origins is full".to_owned()),
+            None => None,
+        }
+    }
+
+    fn is_in(&self, text: &str, domains: &[String]) -> bool {
+        let host = if text.contains("://") { Part::Host.of(text) } else { Part::Domain.of(text) };
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        domains.iter().any(|domain| match domain.strip_prefix("*.") {
+            Some(parent) => host.strip_suffix(parent).is_some_and(|sub| sub.len() > 1 && sub.ends_with('.')),
+            None => host == *domain,
+        })
+    }
+
+    /// Describes the guard: "`to` of `mail/send_email` has to come from contacts/*, user; otherwise a person is asked".
+    fn sentence(&self) -> String {
+        let mut sentence = String::new();
+        let tools: Vec<&str> = self.tools.iter().map(ToolPattern::text).collect();
+        let arguments: Vec<String> = self.arguments.iter().map(|path| format!("`{path}`")).collect();
+        let part = match self.part {
+            Part::Whole => "",
+            Part::Host => "the host of ",
+            Part::Domain => "the domain of ",
+        };
+        let _ = write!(sentence, "{part}{} of {}", arguments.join(", "), tools.join(", "));
+        let mut conditions = Vec::new();
+        if let Some(from) = &self.from {
+            conditions.push(format!("has to come from {}", texts(from)));
+        }
+        if !self.not_from.is_empty() {
+            conditions.push(format!("must not come from {}", texts(&self.not_from)));
+        }
+        if let Some(values) = &self.one_of {
+            conditions.push(format!("has to be one of {}", values.join(", ")));
+        }
+        if let Some(pattern) = &self.matches {
+            conditions.push(format!("has to match {}", pattern.as_str()));
+        }
+        if let Some(most) = self.at_most {
+            conditions.push(format!("has to be at most {most}"));
+        }
+        if let Some(domains) = &self.domains {
+            conditions.push(format!("has to be in {}", domains.join(", ")));
+        }
+        let otherwise = if self.otherwise == Verdict::Deny { "the call is denied" } else { "a person is asked" };
+        let _ = write!(sentence, " {}; otherwise {otherwise}", conditions.join(" and "));
+        sentence
+    }
+}
+
+/// Returns the forms in which a part of a value occurs among the tokens of texts.
+fn looked_for(part: Part, text: &str) -> Vec<String> {
+    match part {
+        Part::Domain => vec![format!("@{text}"), text.to_owned()],
+        Part::Whole | Part::Host => vec![text.to_owned()],
+    }
+}
+
+fn texts(origins: &[Origin]) -> String {
+    origins.iter().map(Origin::text).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,199 @@
+//! Parsing of guards from configurations.
+
+use regex::RegexBuilder;
+use serde_json::{Map, Value};
+
+use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
+use crate::server::origins::Part;
+
+use super::super::read::read_pattern;
+use super::path::ArgumentPath;
+use super::presets::Preset;
+use super::{Guard, Origin, Policy, Source, Verdict};
+
+/// Largest compiled pattern, in bytes.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+const KEYS: [&str; 11] =
+    ["name", "tool", "argument", "part", "from", "not_from", "one_of", "matches", "at_most", "domain", "otherwise"];
+
+impl Policy {
+    /// Reads `trusted`, a list of tools.
+    pub(in crate::server::policy) fn read_trusted(&mut self, value: &Value, path: &str, file: &str) -> Result<(), Wrong> {
+        let source = Source { key: path.to_owned(), file: file.to_owned() };
+        for (path, text) in strings(value, path)? {
+            self.trusted.push((source.clone(), read_pattern(&text, &path)?));
+        }
+        Ok(())
+    }
+
+    /// Reads `preset` and `guards`, a list of objects. A guard with the name of one of the preset changes that one.
+    pub(in crate::server::policy) fn read_guards(
+        &mut self,
+        preset: Option<&Value>,
+        guards: Option<&Value>,
+        path: &str,
+        file: &str,
+    ) -> Result<(), Wrong> {
+        let mut known = match preset {
+            Some(name) => preset_of(name, &format!("{path}.preset"))?.guards(),
+            None => Vec::new(),
+        };
+        let own = match guards {
+            None => &[][..],
+            Some(Value::Array(guards)) => guards,
+            Some(other) => return wrong(format!("{path}.guards"), "a list of guards", other),
+        };
+        for (index, guard) in own.iter().enumerate() {
+            let path = format!("{path}.guards[{index}]");
+            let Value::Object(fields) = guard else {
+                return wrong(path, "an object such as `tool: mail/send, argument: to, from: [contacts/*]`", guard);
+            };
+            let name = given(fields, "name");
+            let changed = known.iter().position(|guard| name.is_some() && guard.get("name") == name);
+            match changed.map(|at| known.remove(at)) {
+                Some(mut guard) => {
+                    guard.extend(fields.clone());
+                    if guard.get("otherwise").and_then(Value::as_str) != Some("allow") {
+                        self.guards.push(read_guard(&guard, &path, file)?);
+                    }
+                }
+                None => self.guards.push(read_guard(fields, &path, file)?),
+            }
+        }
+        let path = format!("{path}.preset");
+        for guard in &known {
+            self.guards.push(read_guard(guard, &path, file)?);
+        }
+        Ok(())
+    }
+
+    /// Adds the guards of a preset, as a flag or variable names it.
+    ///
+    /// # Errors
+    /// Returns a sentence that says which presets there are.
+    pub fn add_preset(&mut self, name: &str, flag: &str) -> Result<(), String> {
+        let read = self.read_guards(Some(&Value::from(name)), None, flag, "");
+        read.map_err(|wrong| format!("`{flag}`: {}", wrong.message))
+    }
+}
+
+fn preset_of(value: &Value, path: &str) -> Result<Preset, Wrong> {
+    match Preset::ALL.into_iter().find(|preset| value.as_str() == Some(preset.key())) {
+        Some(preset) => Ok(preset),
+        None => wrong(path, "`careful` or `strict`", value),
+    }
+}
+
+fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Guard, Wrong> {
+    known_keys(fields, KEYS, &format!("{path}."))?;
+    let at = |key: &str| format!("{path}.{key}");
+    let needed = |key: &str| {
+        given(fields, key)
+            .ok_or_else(|| Wrong { path: path.to_owned(), message: format!("a guard needs the key `{key}`") })
+            .and_then(|value| strings(value, &at(key)))
+    };
+    let tools = needed("tool")?.into_iter().map(|(path, text)| read_pattern(&text, &path)).collect::<Result<_, _>>()?;
+    let arguments = needed("argument")?
+        .into_iter()
+        .map(|(path, text)| ArgumentPath::new(&text).map_err(|message| Wrong { path, message }))
+        .collect::<Result<_, _>>()?;
+    let origins = |key: &str| given(fields, key).map(|value| read_origins(value, &at(key))).transpose();
+    let part = match given(fields, "part") {
+        None => Part::Whole,
+        Some(value) => match Part::ALL.into_iter().find(|(_, key)| value.as_str() == Some(key)) {
+            Some((part, _)) => part,
+            None => return wrong(at("part"), "`whole`, `host` or `domain`", value),
+        },
+    };
+    let texts = |key: &str, value: &Value| -> Result<Vec<String>, Wrong> {
+        let values = if let Value::Array(values) = value { &values[..] } else { std::slice::from_ref(value) };
+        let text = |(index, value)| match scalar(value) {
+            Some(text) => Ok(text),
+            None => wrong(format!("{}[{index}]", at(key)), "a string, a number or a boolean", value),
+        };
+        values.iter().enumerate().map(text).collect()
+    };
+    let matches = match given(fields, "matches") {
+        None => None,
+        Some(Value::String(pattern)) => {
+            let whole = format!("^(?:{pattern})$");
+            let compiled = RegexBuilder::new(&whole).size_limit(LARGEST_PATTERN).build();
+            Some(compiled.map_err(|problem| Wrong { path: at("matches"), message: problem.to_string() })?)
+        }
+        Some(other) => return wrong(at("matches"), "a regular expression", other),
+    };
+    let at_most = match given(fields, "at_most") {
+        None => None,
+        Some(value) => match value.as_f64().filter(|most| most.is_finite()) {
+            Some(most) => Some(most),
+            None => return wrong(at("at_most"), "a number", value),
+        },
+    };
+    let domains = given(fields, "domain").map(|value| texts("domain", value)).transpose()?;
+    let otherwise = match given(fields, "otherwise") {
+        None => Verdict::Ask,
+        Some(value) => match [Verdict::Ask, Verdict::Deny].into_iter().find(|verdict| value.as_str() == Some(verdict.key())) {
+            Some(verdict) => verdict,
+            None => return wrong(at("otherwise"), "`ask` or `deny`", value),
+        },
+    };
+    let name = match given(fields, "name") {
+        None => None,
+        Some(Value::String(name)) => Some(name.clone()),
+        Some(other) => return wrong(at("name"), "a string", other),
+    };
+    let guard = Guard {
+        name,
+        tools,
+        arguments,
+        part,
+        from: origins("from")?,
+        not_from: origins("not_from")?.unwrap_or_default(),
+        one_of: given(fields, "one_of").map(|value| texts("one_of", value)).transpose()?,
+        matches,
+        at_most,
+        domains: domains.map(|domains| domains.iter().map(|domain| domain.to_ascii_lowercase()).collect()),
+        otherwise,
+        source: Source { key: path.to_owned(), file: file.to_owned() },
+    };
+    let has_condition = guard.from.is_some()
+        || !guard.not_from.is_empty()
+        || guard.one_of.is_some()
+        || guard.matches.is_some()
+        || guard.at_most.is_some()
+        || guard.domains.is_some();
+    if !has_condition {
+        let message = "a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_most` or `domain`";
+        return Err(Wrong { path: path.to_owned(), message: message.to_owned() });
+    }
+    Ok(guard)
+}
+
+fn read_origins(value: &Value, path: &str) -> Result<Vec<Origin>, Wrong> {
+    let origins = strings(value, path)?.into_iter().map(|(path, text)| {
+        Ok(match text.as_str() {
+            "user" => Origin::User,
+            "program" => Origin::Program,
+            "model" => Origin::Model,
+            pattern => Origin::Tools(read_pattern(pattern, &path)?),
+        })
+    });
+    origins.collect()
+}
+
+/// Reads a string, or a list of strings, each with its path.
+fn strings(value: &Value, path: &str) -> Result<Vec<(String, String)>, Wrong> {
+    match value {
+        Value::String(text) => Ok(vec![(path.to_owned(), text.clone())]),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Value::String(text) => Ok((format!("{path}[{index}]"), text.clone())),
+                other => wrong(format!("{path}[{index}]"), "a string", other),
+            })
+            .collect(),
+        other => wrong(path, "a string or a list of strings", other),
+    }
+}
