@@ -83,7 +83,9 @@ impl Setup {
         let effect = if self.remove { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
         if self.guards.is_none() && !self.remove {
-            outln!("with `--guards careful`, mails, payments and posts go only to addresses that you or your contacts gave");
+            outln!(
+                "with `--guards careful`, mails, payments and posts go only to addresses that you or your contacts gave"
+            );
         }
         Ok(())
     }

@@ -226,7 +226,8 @@ impl Downstreams {
     /// Returns the arguments that guards name and that these tools of a server do not have, a clause each.
     pub(in crate::server) fn unguarded(&self, server: &str, tools: &[Arc<Tool>]) -> Vec<String> {
         let Some(policy) = self.guarding() else { return Vec::new() };
-        let of_tool = |tool: &Arc<Tool>| policy.unfit_arguments(&ToolName::alone(server, &tool.name), &tool.input_schema);
+        let of_tool =
+            |tool: &Arc<Tool>| policy.unfit_arguments(&ToolName::alone(server, &tool.name), &tool.input_schema);
         tools.iter().flat_map(of_tool).collect()
     }
 

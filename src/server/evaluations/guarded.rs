@@ -51,7 +51,5 @@ impl Guarded {
         let shown = [reply.value.as_deref().unwrap_or_default(), &reply.prints, waits, &notes.join(" ")].join(" ");
         let failure = reply.failure.as_ref().map_or("", |failure| &failure.rendered);
         self.origins.add_reading(program, &format!("{shown} {failure}"));
-        let (texts, bytes) = self.origins.size();
-        tracing::debug!(texts, bytes, "the origins of values are recorded");
     }
 }

@@ -473,7 +473,8 @@ impl Evaluations {
         let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
-        let hosted = Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None, guarded: None };
+        let hosted =
+            Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None, guarded: None };
         self.blocking(turn, caller, hosted, move |session, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;

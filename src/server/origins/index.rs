@@ -40,10 +40,10 @@ impl Hasher for AsIs {
 pub(super) struct IndexKey(pub(super) [u8; 16]);
 
 impl IndexKey {
-    /// Returns the fingerprint of a text in one of its forms.
-    pub(super) fn fingerprint(&self, text: &str) -> Fingerprint {
+    /// Returns the fingerprint of a form of a text.
+    pub(super) fn fingerprint(&self, form: impl AsRef<[u8]>) -> Fingerprint {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(text.as_bytes());
+        hasher.write(form.as_ref());
         let hash = hasher.finish128();
         Fingerprint([(hash.h1 >> 32) as u32, hash.h1 as u32, hash.h2 as u32])
     }
@@ -60,6 +60,8 @@ pub(super) struct Index {
     pub(super) order: Vec<(Fingerprint, SetId)>,
     pub(super) sets: Vec<Vec<Source>>,
     known: HashMap<Vec<Source>, SetId>,
+    /// The source of the text that was added last, alone: that of the next one is often the same.
+    last: Option<(Source, SetId)>,
     /// True once a text was not added because there was no room.
     pub(super) is_full: bool,
 }
@@ -68,21 +70,27 @@ impl Index {
     /// Adds a text that came from a source, unless there are `most` texts.
     pub(super) fn add(&mut self, fingerprint: Fingerprint, source: &Source, most: usize) {
         let before = self.entries.get(&fingerprint).copied();
-        let set = match before {
+        let id = match before {
             Some(before) => {
                 let sources = &self.sets[before as usize];
                 if sources.iter().any(|known| known.is_of(source)) {
                     return;
                 }
-                [&sources[..], std::slice::from_ref(source)].concat()
+                self.set([&sources[..], std::slice::from_ref(source)].concat())
             }
             None if self.entries.len() >= most => {
                 self.is_full = true;
                 return;
             }
-            None => vec![source.clone()],
+            None => match &self.last {
+                Some((last, id)) if last == source => *id,
+                _ => {
+                    let id = self.set(vec![source.clone()]);
+                    self.last = Some((source.clone(), id));
+                    id
+                }
+            },
         };
-        let id = self.set(set);
         self.insert(fingerprint, id);
     }
 

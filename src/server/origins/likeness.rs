@@ -7,8 +7,16 @@ use unicode_security::confusable_detection::skeleton;
 
 use super::tokens::host;
 
-/// The skeletons of the ASCII characters, in lowercase; empty for white space and control characters.
-static ASCII: LazyLock<Vec<String>> = LazyLock::new(|| (0..128_u8).map(|byte| folded(&char::from(byte).to_string())).collect());
+/// The skeletons of the ASCII characters, in lowercase, each with its length; empty for white space and control
+/// characters.
+static ASCII: LazyLock<[(u8, [u8; 7]); 128]> = LazyLock::new(|| {
+    std::array::from_fn(|at| {
+        let skeleton = folded(&char::from(at as u8).to_string());
+        let mut bytes = [0; 7];
+        bytes[..skeleton.len()].copy_from_slice(skeleton.as_bytes());
+        (skeleton.len() as u8, bytes)
+    })
+});
 
 /// Returns the form in which a text is compared for being the same: e-mail addresses and hosts ignore case, and white
 /// space around a text is ignored.
@@ -40,22 +48,23 @@ fn decimal(text: &str) -> Option<&str> {
 
 /// Returns whether a text has the form of a host: labels of letters, digits and `-`, with letters in the last one.
 fn is_host(text: &str) -> bool {
-    let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     text.rsplit_once('.').is_some_and(|(_, last)| last.bytes().all(|byte| byte.is_ascii_alphabetic()))
         && text.split('.').all(is_label)
 }
 
 /// Returns the form in which texts are compared for looking alike: without case, white space, invisible characters and
 /// accents that were composed, and with look-alike characters replaced (UTS #39, skeleton).
-pub(super) fn alike(text: &str) -> String {
+pub(super) fn alike(text: &str) -> Vec<u8> {
     if !text.is_ascii() {
-        return folded(text);
+        return folded(text).into_bytes();
     }
-    let mut form = String::with_capacity(text.len() + 8);
+    let table = &*ASCII;
+    let mut form = Vec::with_capacity(text.len() + 8);
     for byte in text.bytes() {
-        form.push_str(&ASCII[usize::from(byte)]);
+        let (length, bytes) = table[usize::from(byte)];
+        form.extend_from_slice(&bytes[..usize::from(length)]);
     }
     form
 }

@@ -12,6 +12,7 @@
 mod index;
 mod likeness;
 mod literals;
+mod queue;
 mod replies;
 mod stored;
 mod tokens;
@@ -26,6 +27,7 @@ use crate::server::system::random;
 
 use index::{Index, IndexKey};
 use likeness::{alike, same};
+use queue::Queue;
 
 pub(in crate::server) use replies::is_name;
 
@@ -37,7 +39,7 @@ const MOST_ALIKE: usize = 400_000;
 const MOST_WORDS: usize = 64 << 10;
 /// Longest value that is taken apart into the values from which it may have been joined.
 const LONGEST_JOINED: usize = 2_048;
-/// Fewest characters of a part from a tool that is joined to others without a separator.
+/// Fewest characters of a part that a program did not write and that is joined to others without a separator.
 const SHORTEST_PART: usize = 4;
 /// Longest text of which the whole is looked for by likeness; of longer ones only the tokens are.
 const LONGEST_ALIKE: usize = 256;
@@ -84,7 +86,10 @@ impl fmt::Display for Source {
                 write!(formatter, "found in a result of `{server}/{tool}` (program {program} of the session)")
             }
             Source::Tool { server, tool, program, place } => {
-                write!(formatter, "found in `{place}` of a result of `{server}/{tool}` (program {program} of the session)")
+                write!(
+                    formatter,
+                    "found in `{place}` of a result of `{server}/{tool}` (program {program} of the session)"
+                )
             }
         }
     }
@@ -120,22 +125,24 @@ impl Part {
         let value = value.trim();
         match self {
             Part::Whole => value,
-            Part::Host => tokens::host(value).unwrap_or_else(|| value.split(['/', '?', '#', ':']).next().unwrap_or(value)),
-            Part::Domain => {
-                value.rsplit_once('@').map_or(value, |(_, domain)| domain.trim_end_matches(['>', ' ']))
+            Part::Host => {
+                tokens::host(value).unwrap_or_else(|| value.split(['/', '?', '#', ':']).next().unwrap_or(value))
             }
+            Part::Domain => value.rsplit_once('@').map_or(value, |(_, domain)| domain.trim_end_matches(['>', ' '])),
         }
     }
 }
 
 /// The origins of the values of one session.
-#[derive(Debug)]
-pub(in crate::server) struct Origins(Mutex<State>);
+pub(in crate::server) struct Origins {
+    facts: Mutex<Facts>,
+    texts: Mutex<Texts>,
+    queue: Queue<Job>,
+}
 
-struct State {
-    key: IndexKey,
-    same: Index,
-    alike: Index,
+/// What is known at once.
+#[derive(Clone, Default)]
+struct Facts {
     /// The words of the user, in the form in which they are compared.
     words: Vec<String>,
     /// The number of programs so far.
@@ -150,10 +157,19 @@ struct State {
     changes: u64,
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("State").field("texts", &self.alike.len()).finish_non_exhaustive()
-    }
+/// What is known once the queue is empty.
+#[derive(Clone)]
+struct Texts {
+    key: IndexKey,
+    same: Index,
+    alike: Index,
+}
+
+/// Texts that are to be added.
+enum Job {
+    Words(String),
+    Program { program: String, data: Option<String>, source: Source },
+    Reply { reply: ToolReply, source: Source, is_named: bool },
 }
 
 impl Origins {
@@ -162,151 +178,149 @@ impl Origins {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&random::bits().to_le_bytes());
         key[8..].copy_from_slice(&random::bits().to_le_bytes());
-        Origins::with_key(IndexKey(key))
+        Origins::of(Facts::default(), Texts { key: IndexKey(key), same: Index::default(), alike: Index::default() })
     }
 
-    fn with_key(key: IndexKey) -> Origins {
-        Origins(Mutex::new(State {
-            key,
-            same: Index::default(),
-            alike: Index::default(),
-            words: Vec::new(),
-            programs: 0,
-            has_replies: false,
-            has_untrusted: false,
-            is_read: false,
-            changes: 0,
-        }))
+    fn of(facts: Facts, texts: Texts) -> Origins {
+        Origins { facts: Mutex::new(facts), texts: Mutex::new(texts), queue: Queue::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all texts are added.
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.queue.wait();
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(self: &Arc<Self>, job: Job, bytes: usize) {
+        fn work(origins: &Origins) {
+            origins.queue.work(|job| origins.texts.lock().unwrap_or_else(PoisonError::into_inner).add_all(job));
+        }
+        match self.queue.add(job, bytes) {
+            (true, true) => queue::in_background(self, work),
+            (true, false) => work(self),
+            (false, _) => {}
+        }
     }
 
     /// Copies the origins, for a copy of the session.
     pub(in crate::server) fn copied(&self) -> Origins {
-        let state = self.state();
-        Origins(Mutex::new(State { same: state.same.clone(), alike: state.alike.clone(), words: state.words.clone(), ..*state }))
+        Origins::of(self.facts().clone(), self.texts().clone())
     }
 
     /// Replaces all of it, when the session is replaced.
     pub(in crate::server) fn replace(&self, other: Origins) {
-        let other = other.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.state();
-        let changes = state.changes + 1;
-        *state = State { changes, ..other };
+        *self.texts() = other.texts().clone();
+        let mut facts = self.facts();
+        *facts = Facts { changes: facts.changes + 1, ..other.facts().clone() };
     }
 
     /// Records that the model may have read text that is not trusted in another session.
     pub(in crate::server) fn read_elsewhere(&self) {
-        let mut state = self.state();
-        if !state.is_read {
-            state.is_read = true;
-            state.changes += 1;
+        let mut facts = self.facts();
+        if !facts.is_read {
+            facts.is_read = true;
+            facts.changes += 1;
         }
     }
 
     /// Returns whether a tool has returned something.
     pub(in crate::server) fn has_replies(&self) -> bool {
-        self.state().has_replies
+        self.facts().has_replies
     }
 
     /// Returns the number of changes so far.
     pub(in crate::server) fn changes(&self) -> u64 {
-        self.state().changes
-    }
-
-    /// Returns the numbers of texts and the memory of the indices, in bytes.
-    pub(in crate::server) fn size(&self) -> (usize, usize) {
-        let state = self.state();
-        (state.same.len() + state.alike.len(), state.same.bytes() + state.alike.bytes())
+        self.facts().changes
     }
 
     /// Adds the words of the user, as the client passes them.
-    pub(in crate::server) fn add_words(&self, words: &str) {
-        let mut state = self.state();
-        let said = words;
-        let words = words.to_lowercase();
-        if state.words.last() == Some(&words) || words.len() > MOST_WORDS {
-            return;
+    pub(in crate::server) fn add_words(self: &Arc<Self>, words: &str) {
+        {
+            let mut facts = self.facts();
+            let lowercase = words.to_lowercase();
+            if facts.words.last() == Some(&lowercase) || words.len() > MOST_WORDS {
+                return;
+            }
+            facts.changes += 1;
+            facts.words.push(lowercase);
+            while facts.words.iter().map(String::len).sum::<usize>() > MOST_WORDS {
+                facts.words.remove(0);
+            }
         }
-        state.changes += 1;
-        state.words.push(words);
-        // The words as a whole are looked for by their parts.
-        let State { key, same: exact, .. } = &mut *state;
-        tokens::tokens(said, &mut |token| exact.add(key.fingerprint(&same(token)), &Source::User, MOST_SAME));
-        while state.words.iter().map(String::len).sum::<usize>() > MOST_WORDS {
-            state.words.remove(0);
-        }
+        self.add(Job::Words(words.to_owned()), words.len());
     }
 
     /// Begins a program with its data, and adds its literals. They are the model's if the model may have read text that
     /// is not trusted, in this session or, unless `is_unread`, elsewhere.
-    pub(in crate::server) fn add_program(&self, program: &str, data: Option<&str>, is_unread: bool) {
-        let mut state = self.state();
-        state.programs += 1;
-        state.changes += 1;
-        let source = if is_unread && !state.is_read { Source::Program } else { Source::Model };
-        let mut add = |text: &str| state.add(text, &source, true);
-        literals::of_program(program, &mut add);
-        if let Some(data) = data {
-            replies::texts(data, &mut |_, text| add(text));
-        }
+    pub(in crate::server) fn add_program(self: &Arc<Self>, program: &str, data: Option<&str>, is_unread: bool) {
+        let source = {
+            let mut facts = self.facts();
+            facts.programs += 1;
+            facts.changes += 1;
+            if is_unread && !facts.is_read { Source::Program } else { Source::Model }
+        };
+        let job = Job::Program { program: program.to_owned(), data: data.map(str::to_owned), source };
+        self.add(job, program.len() + data.map_or(0, str::len));
     }
 
     /// Adds the texts of a reply to a call.
-    pub(in crate::server) fn add_reply(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply, standing: Standing) {
-        let mut state = self.state();
-        state.has_replies = true;
-        state.has_untrusted |= !standing.is_trusted;
-        state.changes += 1;
-        let program = state.programs;
-        let mut source =
-            Source::Tool { server: Arc::clone(server), tool: Arc::clone(tool), program, place: String::new() };
-        let mut add = |at: &str, text: &str| {
-            if let Source::Tool { place, .. } = &mut source {
-                at.clone_into(place);
-            }
-            state.add(text, &source, standing.is_named);
+    pub(in crate::server) fn add_reply(
+        self: &Arc<Self>,
+        server: &Arc<str>,
+        tool: &Arc<str>,
+        reply: &ToolReply,
+        standing: Standing,
+    ) {
+        let bytes = match reply {
+            ToolReply::Json(text) | ToolReply::Text(text) => text.len(),
+            ToolReply::Error(error) => error.message.len(),
+            _ => return,
         };
-        match reply {
-            ToolReply::Json(text) => replies::texts(text, &mut add),
-            ToolReply::Text(text) => replies::text(text, "", &mut add),
-            ToolReply::Error(error) => replies::text(&error.message, "", &mut add),
-            _ => {}
-        }
+        let program = {
+            let mut facts = self.facts();
+            facts.has_replies = true;
+            facts.has_untrusted |= !standing.is_trusted;
+            facts.changes += 1;
+            facts.programs
+        };
+        let (server, tool) = (Arc::clone(server), Arc::clone(tool));
+        let source = Source::Tool { server, tool, program, place: String::new() };
+        self.add(Job::Reply { reply: reply.clone(), source, is_named: standing.is_named }, bytes);
     }
 
     /// Records that the model receives a reply to a program, or a description of the session.
     pub(in crate::server) fn add_reading(&self, program: &str, reply: &str) {
-        let mut state = self.state();
-        if state.has_untrusted && !state.is_read && !literals::has_only_words_of(reply, program) {
-            state.is_read = true;
-            state.changes += 1;
+        let mut facts = self.facts();
+        if facts.has_untrusted && !facts.is_read && !literals::has_only_words_of(reply, program) {
+            facts.is_read = true;
+            facts.changes += 1;
         }
     }
 
     /// Returns whether text that is not trusted may have been in a reply of the session.
     pub(in crate::server) fn is_read(&self) -> bool {
-        self.state().is_read
+        self.facts().is_read
     }
 
     /// Returns whether a value came from accepted sources: one of them gave exactly this value, or each of the values
     /// from which it was joined.
     pub(in crate::server) fn gave(&self, value: &str, accepts: &dyn Fn(&Source) -> bool) -> bool {
-        let state = self.state();
-        let accepted = Accepted { state: &state, accepts_user: accepts(&Source::User), accepts };
+        let words = if accepts(&Source::User) { self.facts().words.clone() } else { Vec::new() };
+        let accepted = Accepted { texts: &self.texts(), words, accepts };
         accepted.whole(value) || accepted.joined(value)
     }
 
     /// Returns the sources that gave a text which looks like the value, or like a token within it, also after the value
     /// is decoded. The second result is true if there may be others.
     pub(in crate::server) fn resembling(&self, value: &str) -> (Vec<Source>, bool) {
-        let state = self.state();
+        let texts = self.texts();
         let mut found: Vec<Source> = Vec::new();
         let mut look = |text: &str| {
-            let of = state.alike.get(state.key.fingerprint(&alike(text)));
-            for source in of {
+            for source in texts.alike.get(texts.key.fingerprint(alike(text))) {
                 if !found.contains(source) {
                     found.push(source.clone());
                 }
@@ -314,45 +328,90 @@ impl Origins {
         };
         for value in [Some(value.to_owned()), likeness::percent_decoded(value)].into_iter().flatten() {
             look(&value);
-            tokens::tokens(&value, &mut look);
+            tokens::tokens(&value, &mut |token| {
+                // The domain of an address is that of other people too.
+                if !token.starts_with('@') {
+                    look(token);
+                }
+            });
         }
-        (found, state.alike.is_full)
+        (found, texts.alike.is_full)
     }
 }
 
-impl State {
+impl Texts {
+    fn add_all(&mut self, job: Job) {
+        match job {
+            Job::Words(words) => {
+                let Texts { key, same: exact, .. } = self;
+                // The words as a whole are looked for by their parts.
+                let mut add = |token: &str| exact.add(key.fingerprint(&*same(token)), &Source::User, MOST_SAME);
+                tokens::tokens(&words, &mut add);
+            }
+            Job::Program { program, data, source } => {
+                literals::of_program(&program, &mut |text| self.add(text, &source, true));
+                if let Some(data) = data {
+                    replies::texts(&data, &mut |_, text| self.add(text, &source, true));
+                }
+            }
+            Job::Reply { reply, mut source, is_named } => {
+                let mut add = |at: &str, text: &str| {
+                    if let Source::Tool { place, .. } = &mut source
+                        && place != at
+                    {
+                        at.clone_into(place);
+                    }
+                    self.add(text, &source, is_named);
+                };
+                match &reply {
+                    ToolReply::Json(text) => replies::texts(text, &mut add),
+                    ToolReply::Text(text) => replies::text(text, "", &mut add),
+                    ToolReply::Error(error) => replies::text(&error.message, "", &mut add),
+                    _ => {}
+                }
+                let (texts, bytes) = (self.same.len() + self.alike.len(), self.same.bytes() + self.alike.bytes());
+                tracing::debug!(texts, bytes, "the origins of a result are recorded");
+            }
+        }
+    }
+
     fn add(&mut self, text: &str, source: &Source, is_named: bool) {
-        let State { key, same: exact, alike: similar, .. } = self;
+        let Texts { key, same: exact, alike: similar } = self;
         let mut add = |text: &str| {
             if is_named {
-                exact.add(key.fingerprint(&same(text)), source, MOST_SAME);
+                exact.add(key.fingerprint(&*same(text)), source, MOST_SAME);
                 if let Some(joined) = tokens::joined(text.trim()) {
-                    exact.add(key.fingerprint(&joined), source, MOST_SAME);
+                    exact.add(key.fingerprint(joined), source, MOST_SAME);
                 }
             }
             if text.len() <= LONGEST_ALIKE {
-                similar.add(key.fingerprint(&alike(text)), source, MOST_ALIKE);
+                similar.add(key.fingerprint(alike(text)), source, MOST_ALIKE);
             }
         };
         add(text);
-        tokens::tokens(text, &mut add);
+        tokens::tokens(text, &mut |token| {
+            if token.len() < text.len() {
+                add(token);
+            }
+        });
     }
 }
 
 /// The texts of accepted sources.
 struct Accepted<'a> {
-    state: &'a State,
-    accepts_user: bool,
+    texts: &'a Texts,
+    /// The words of the user, if they are accepted.
+    words: Vec<String>,
     accepts: &'a dyn Fn(&Source) -> bool,
 }
 
 /// The reason for which a part is accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The user or a program wrote it.
+    /// A program wrote it.
     Written,
-    /// A tool returned it.
-    Returned,
+    /// The user or a tool gave it.
+    Given,
     Separator,
 }
 
@@ -364,10 +423,10 @@ impl Accepted<'_> {
 
     /// Returns how a text came from an accepted source.
     fn source(&self, text: &str) -> Option<Kind> {
-        let sources = self.state.same.get(self.state.key.fingerprint(&same(text)));
+        let sources = self.texts.same.get(self.texts.key.fingerprint(&*same(text)));
         let mut kinds = sources.iter().filter(|source| (self.accepts)(source)).map(|source| match source {
-            Source::Tool { .. } => Kind::Returned,
-            Source::User | Source::Program | Source::Model => Kind::Written,
+            Source::Tool { .. } | Source::User => Kind::Given,
+            Source::Program | Source::Model => Kind::Written,
         });
         let first = kinds.next()?;
         Some(if kinds.any(|kind| kind == Kind::Written) { Kind::Written } else { first })
@@ -376,11 +435,11 @@ impl Accepted<'_> {
     /// Returns whether the user has said these words.
     fn is_said(&self, value: &str) -> bool {
         let value = value.trim().to_lowercase();
-        if !self.accepts_user || value.is_empty() {
+        if value.is_empty() {
             return false;
         }
         let is_bound = |next: Option<char>| next.is_none_or(|c| !c.is_alphanumeric());
-        self.state.words.iter().any(|words| {
+        self.words.iter().any(|words| {
             words.match_indices(&value).any(|(at, found)| {
                 let (before, after) = (&words[..at], &words[at + found.len()..]);
                 is_bound(before.chars().next_back()) && is_bound(after.chars().next()) && !is_inside(before, after)
@@ -388,8 +447,8 @@ impl Accepted<'_> {
         })
     }
 
-    /// Returns whether the value consists of accepted parts. Parts of tools are whole values or tokens, between
-    /// separators of lists or beside something that was written.
+    /// Returns whether the value consists of accepted parts: of what programs wrote, and of whole values and tokens of
+    /// others, which are between separators of lists or beside something that a program wrote.
     fn joined(&self, value: &str) -> bool {
         if value.len() > LONGEST_JOINED {
             return false;
@@ -407,12 +466,13 @@ impl Accepted<'_> {
                 let is_bounded = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::Separator);
                 let fits = |before: Option<Kind>| match kind {
                     Kind::Separator | Kind::Written => true,
-                    Kind::Returned => match before {
-                        Some(Kind::Returned) => false,
+                    Kind::Given => match before {
+                        Some(Kind::Given) => false,
                         before => is_bounded(before) || text.len() >= SHORTEST_PART,
                     },
                 };
-                let is_reached = if from == 0 { fits(None) } else { reached[from].iter().any(|before| fits(Some(*before))) };
+                let is_reached =
+                    if from == 0 { fits(None) } else { reached[from].iter().any(|before| fits(Some(*before))) };
                 if is_reached && !reached[to].contains(&kind) {
                     reached[to].push(kind);
                 }
@@ -427,7 +487,7 @@ impl Accepted<'_> {
         if likeness::is_separator(text) {
             return Some(Kind::Separator);
         }
-        let is_said = || self.is_said(text).then_some(Kind::Written);
+        let is_said = || self.is_said(text).then_some(Kind::Given);
         self.source(text).or_else(is_said)
     }
 }

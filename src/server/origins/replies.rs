@@ -160,10 +160,7 @@ mod tests {
         let mut found = Vec::new();
         let json = r#"[{"from": "ann", "n": 7, "by": {"a@b.org": true}, "raw": "{\"to\": [\"bob\"]}", "none": null}]"#;
         texts(json, &mut |at, text| found.push(format!("{at}={text}")));
-        assert_eq!(
-            found,
-            ["[*].from=ann", "[*].n=7", "[*].by=a@b.org", "[*].by[*]=true", "[*].raw.to[*]=bob"]
-        );
+        assert_eq!(found, ["[*].from=ann", "[*].n=7", "[*].by=a@b.org", "[*].by[*]=true", "[*].raw.to[*]=bob"]);
         found.clear();
         texts("{not JSON", &mut |at, text| found.push(format!("{at}={text}")));
         assert_eq!(found, ["={not JSON"]);

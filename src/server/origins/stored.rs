@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use super::index::{Fingerprint, Index, IndexKey};
-use super::{Origins, Source, State};
+use super::{Facts, Origins, Source, Texts};
 
 /// The beginning of the line that contains the origins: a comment for readers of the session.
 const LINE: &str = ";; origins: ";
@@ -64,17 +64,17 @@ impl StoredIndex {
 impl Origins {
     /// Appends the origins to the text of their session.
     pub(in crate::server) fn append_to(&self, session: &mut String) {
-        let state = self.state();
+        let (facts, texts) = (self.facts().clone(), self.texts());
         let stored = Stored {
             version: VERSION,
-            key: STANDARD_NO_PAD.encode(state.key.0),
-            words: state.words.clone(),
-            programs: state.programs,
-            has_replies: state.has_replies,
-            has_untrusted: state.has_untrusted,
-            is_read: state.is_read,
-            same: StoredIndex::of(&state.same),
-            alike: StoredIndex::of(&state.alike),
+            key: STANDARD_NO_PAD.encode(texts.key.0),
+            words: facts.words,
+            programs: facts.programs,
+            has_replies: facts.has_replies,
+            has_untrusted: facts.has_untrusted,
+            is_read: facts.is_read,
+            same: StoredIndex::of(&texts.same),
+            alike: StoredIndex::of(&texts.alike),
         };
         if !session.is_empty() && !session.ends_with('\n') {
             session.push('\n');
@@ -90,7 +90,9 @@ impl Origins {
     /// Returns a message if the origins cannot be read.
     pub(in crate::server) fn split(text: &str) -> Result<(&str, Option<Origins>), String> {
         // A session is written by a printer that begins no line of its own with a comment.
-        let Some(at) = text.rfind(LINE).filter(|at| *at == 0 || text[..*at].ends_with('\n')) else { return Ok((text, None)) };
+        let Some(at) = text.rfind(LINE).filter(|at| *at == 0 || text[..*at].ends_with('\n')) else {
+            return Ok((text, None));
+        };
         let damaged = || "the origins of its values are damaged".to_owned();
         let line = &text[at + LINE.len()..];
         let stored: Stored = serde_json::from_str(line.trim_end()).map_err(|_| damaged())?;
@@ -98,22 +100,16 @@ impl Origins {
             return Err(format!("the origins of its values were written by another version ({})", stored.version));
         }
         let key = STANDARD_NO_PAD.decode(&stored.key).ok().and_then(|key| key.try_into().ok()).ok_or_else(damaged)?;
-        let origins = Origins::with_key(IndexKey(key));
-        {
-            let mut state = origins.state();
-            let (same, alike) = (stored.same.read().ok_or_else(damaged)?, stored.alike.read().ok_or_else(damaged)?);
-            *state = State {
-                key: state.key,
-                same,
-                alike,
-                words: stored.words,
-                programs: stored.programs,
-                has_replies: stored.has_replies,
-                has_untrusted: stored.has_untrusted,
-                is_read: stored.is_read,
-                changes: 0,
-            };
-        }
+        let (same, alike) = (stored.same.read().ok_or_else(damaged)?, stored.alike.read().ok_or_else(damaged)?);
+        let facts = Facts {
+            words: stored.words,
+            programs: stored.programs,
+            has_replies: stored.has_replies,
+            has_untrusted: stored.has_untrusted,
+            is_read: stored.is_read,
+            changes: 0,
+        };
+        let origins = Origins::of(facts, Texts { key: IndexKey(key), same, alike });
         Ok((&text[..at], Some(origins)))
     }
 }

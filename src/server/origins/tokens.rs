@@ -1,83 +1,110 @@
 //! Finds the parts of a text that identify someone or something: e-mail addresses, URLs and their hosts, numbers of
 //! phones and accounts, paths of files, amounts, and other words with digits.
 
-/// Characters that separate words, apart from white space.
-const DELIMITERS: &[u8] = b"<>()[]{}\"'`,;|*";
+/// Characters that separate words.
+const DELIMITERS: &[u8] = b" \t\n\r\x0c<>()[]{}\"'`,;|*";
 
 /// Fewest digits of a number whose groups are joined: a phone or an account.
 const LONG_NUMBER: usize = 7;
 
-/// Fewest characters of a word with a digit that counts as an identifier.
-const IDENTIFIER: usize = 8;
+/// Fewest characters of a number, or of another word with a digit, without a decimal point.
+const SHORTEST_NUMBER: usize = 3;
+
+const DIGIT: u16 = 1;
+const LETTER: u16 = 1 << 1;
+const LOWERCASE: u16 = 1 << 2;
+const AT: u16 = 1 << 3;
+const DOT: u16 = 1 << 4;
+const SLASH: u16 = 1 << 5;
+const PAIR: u16 = 1 << 6;
+const OTHER: u16 = 1 << 7;
+const DELIMITER: u16 = 1 << 8;
+
+/// The properties of the bytes.
+static PROPERTIES: [u16; 256] = properties();
+
+const fn properties() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'A'..=b'Z' => LETTER,
+            b'a'..=b'z' => LETTER | LOWERCASE,
+            b'@' => AT,
+            b'.' => DOT,
+            b'/' | b'\\' => SLASH,
+            b'=' | b':' | b'&' | b'?' | b'#' => PAIR,
+            b'+' | b'-' => 0,
+            128.. => LETTER | OTHER,
+            _ => OTHER,
+        };
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < DELIMITERS.len() {
+        table[DELIMITERS[at] as usize] = DELIMITER;
+        at += 1;
+    }
+    table
+}
 
 /// The properties of a word that decide whether it is a token.
-#[derive(Default)]
-struct Traits {
-    digits: usize,
-    has_letter: bool,
-    has_lowercase: bool,
-    has_at: bool,
-    has_dot: bool,
-    has_slash: bool,
-    has_pair: bool,
-    has_other: bool,
-}
+#[derive(Clone, Copy)]
+struct Traits(u16);
 
 impl Traits {
     fn of(word: &str) -> Traits {
-        let mut traits = Traits::default();
-        for byte in word.bytes() {
-            match byte {
-                b'0'..=b'9' => traits.digits += 1,
-                b'A'..=b'Z' => traits.has_letter = true,
-                b'a'..=b'z' => (traits.has_letter, traits.has_lowercase) = (true, true),
-                b'@' => traits.has_at = true,
-                b'.' => traits.has_dot = true,
-                b'/' | b'\\' => traits.has_slash = true,
-                b'=' | b':' | b'&' | b'?' | b'#' => traits.has_pair = true,
-                b'+' | b'-' => {}
-                128.. => (traits.has_letter, traits.has_other) = (true, true),
-                _ => traits.has_other = true,
-            }
-        }
-        traits
+        Traits(word.bytes().fold(0, |traits, byte| traits | PROPERTIES[usize::from(byte)]))
+    }
+
+    fn has(self, any: u16) -> bool {
+        self.0 & any != 0
     }
 
     /// Returns whether a word may be a group of a longer number, such as `3704` of an IBAN.
-    fn is_group(&self) -> bool {
-        self.digits > 0 && !(self.has_lowercase || self.has_at || self.has_pair || self.has_other)
+    fn is_group(self) -> bool {
+        self.has(DIGIT) && !self.has(LOWERCASE | AT | PAIR | OTHER)
     }
 }
 
 /// Calls `each` with every token of a text, in its order; a token may contain others.
 pub(super) fn tokens(text: &str, each: &mut dyn FnMut(&str)) {
     let mut number = Number::default();
-    let mut start = 0;
     let bytes = text.as_bytes();
-    for at in 0..=bytes.len() {
-        let ends = bytes.get(at).is_none_or(|byte| byte.is_ascii_whitespace() || DELIMITERS.contains(byte));
-        if !ends {
-            continue;
-        }
-        if at > start {
-            let word = text[start..at].trim_matches(|c| matches!(c, '.' | ':' | '!' | '?' | '='));
-            let traits = Traits::of(word);
-            // Most words of a text are plain.
-            if traits.digits > 0 || traits.has_at || traits.has_dot || traits.has_slash || traits.has_pair {
-                token(word, &traits, each);
+    let mut start = 0;
+    while start < bytes.len() {
+        let mut traits = 0;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end) {
+            let properties = PROPERTIES[usize::from(*byte)];
+            if properties == DELIMITER {
+                break;
             }
-            number.add(word, &traits, each);
+            traits |= properties;
+            end += 1;
         }
-        if at > start && !matches!(bytes.get(at), Some(b' ' | b'(' | b')')) {
+        // Most words of a text are plain.
+        if Traits(traits).has(DIGIT | AT | DOT | SLASH | PAIR) {
+            let word = text[start..end].trim_matches(|c| matches!(c, '.' | ':' | '!' | '?' | '='));
+            let traits = Traits::of(word);
+            if traits.has(DIGIT | AT | DOT | SLASH | PAIR) {
+                token(word, traits, each);
+            }
+            number.add(word, traits, each);
+        } else if end > start {
             number.end(each);
         }
-        start = at + 1;
+        if end > start && !matches!(bytes.get(end), Some(b' ' | b'(' | b')')) {
+            number.end(each);
+        }
+        start = end + 1;
     }
     number.end(each);
 }
 
 /// Reports a word, and the tokens within it.
-fn token(word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
+fn token(word: &str, traits: Traits, each: &mut dyn FnMut(&str)) {
     let word = word.strip_prefix("mailto:").unwrap_or(word);
     if word.is_empty() {
         return;
@@ -90,7 +117,8 @@ fn token(word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
         }
         return;
     }
-    if let Some((user, domain)) = word.rsplit_once('@').filter(|(user, domain)| !user.is_empty() && !domain.is_empty()) {
+    if let Some((user, domain)) = word.rsplit_once('@').filter(|(user, domain)| !user.is_empty() && !domain.is_empty())
+    {
         each(word);
         // With its `@`, since addresses of one domain belong to different people.
         each(&format!("@{domain}"));
@@ -99,9 +127,8 @@ fn token(word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
         }
         return;
     }
-    let is_token = traits.has_slash
-        || traits.has_dot && traits.has_letter
-        || traits.digits > 0 && (word.len() >= IDENTIFIER || word.len() >= 3 || traits.has_dot);
+    let is_number = traits.has(DIGIT) && (word.len() >= SHORTEST_NUMBER || traits.has(DOT));
+    let is_token = is_number || traits.has(SLASH) || traits.has(DOT) && traits.has(LETTER);
     if is_token {
         let amount = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/' && c != '\\');
         each(word);
@@ -109,7 +136,7 @@ fn token(word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
             each(amount);
         }
     }
-    if traits.has_pair {
+    if traits.has(PAIR) {
         pieces(word, each);
     }
 }
@@ -117,7 +144,7 @@ fn token(word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
 /// Reports the tokens among the parts of a query or of a pair such as `id=7`.
 fn pieces(text: &str, each: &mut dyn FnMut(&str)) {
     for piece in text.split(['=', ':', '&', '?', '#']).filter(|piece| piece.len() < text.len() && !piece.is_empty()) {
-        token(piece, &Traits::of(piece), each);
+        token(piece, Traits::of(piece), each);
     }
 }
 
@@ -146,13 +173,13 @@ struct Number {
 }
 
 impl Number {
-    fn add(&mut self, word: &str, traits: &Traits, each: &mut dyn FnMut(&str)) {
+    fn add(&mut self, word: &str, traits: Traits, each: &mut dyn FnMut(&str)) {
         if !traits.is_group() {
             self.end(each);
             return;
         }
         self.joined.extend(compact(word));
-        self.digits += traits.digits;
+        self.digits += word.bytes().filter(u8::is_ascii_digit).count();
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric());
         self.groups += if is_plain { 1 } else { 2 };
         if self.joined.len() > 64 {
@@ -198,14 +225,20 @@ mod tests {
     #[test]
     fn addresses_urls_numbers_paths_and_identifiers_are_tokens() {
         for (text, expected) in [
-            ("Write to Ann <ann@example.org>, or mailto:bob@x.org.", vec!["ann@example.org", "@example.org", "bob@x.org", "@x.org"]),
+            (
+                "Write to Ann <ann@example.org>, or mailto:bob@x.org.",
+                vec!["ann@example.org", "@example.org", "bob@x.org", "@x.org"],
+            ),
             (
                 "see https://me:pw@pay.example.com:8443/a?id=INV-20394&x=1 now",
                 vec!["https://me:pw@pay.example.com:8443/a?id=INV-20394&x=1", "pay.example.com", "INV-20394"],
             ),
-            ("to DE89 3704 0044 0532 0130 00, please", vec!["DE89", "3704", "0044", "0532", "0130", "DE89370400440532013000"]),
+            (
+                "to DE89 3704 0044 0532 0130 00, please",
+                vec!["DE89", "3704", "0044", "0532", "0130", "DE89370400440532013000"],
+            ),
             ("call +1 (555) 123-4567!", vec!["555", "123-4567", "15551234567"]),
-            ("pay $1250.00 by 2024-05-01", vec!["$1250.00", "1250.00", "2024-05-01"]),
+            ("pay $1250.00 by 2024-05-01", vec!["$1250.00", "1250.00", "2024-05-01", "20240501"]),
             ("in /etc/passwd and notes.txt", vec!["/etc/passwd", "notes.txt"]),
             ("order=A1234567", vec!["order=A1234567", "A1234567"]),
             ("A plain text, of words. Nothing else!", vec![]),

@@ -186,7 +186,9 @@ impl Consent {
         let place = if call.file.is_empty() { "the configuration" } else { name_of(call.file) };
         let advice = match is_guarded {
             true => format!("an operator allows it by changing the guard in {place}"),
-            false => format!("an operator allows it by `policy: {{allow: [{}/{}]}}` in {place}", tool.server, tool.name),
+            false => {
+                format!("an operator allows it by `policy: {{allow: [{}/{}]}}` in {place}", tool.server, tool.name)
+            }
         };
         let asked = lang::Question {
             id: given.id.clone(),

@@ -26,8 +26,8 @@ use std::path::Path;
 
 use crate::lang::ToolHints;
 
-use pattern::Fit;
 use guards::Guard;
+use pattern::Fit;
 use quotas::Quota;
 
 pub use consent::{Answer, Approver, NoApprover};

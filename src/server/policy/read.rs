@@ -56,7 +56,11 @@ impl Policy {
                 return wrong(path, expected, other);
             }
         };
-        known_keys(fields, ["allow", "ask", "deny", "defaults", "limits", "trusted", "guards", "preset"], &format!("{path}."))?;
+        known_keys(
+            fields,
+            ["allow", "ask", "deny", "defaults", "limits", "trusted", "guards", "preset"],
+            &format!("{path}."),
+        )?;
         for verdict in Verdict::ALL {
             if let Some(list) = given(fields, verdict.key()) {
                 let name = format!("policy.{}", verdict.key());

@@ -346,12 +346,7 @@ impl Entry {
 
     /// Updates the facts after an evaluation and returns how to proceed with the session; `is_own` is true for that of
     /// the connection.
-    pub(in crate::server) fn used(
-        &self,
-        session: &dyn Environment,
-        defined: &[String],
-        is_own: bool,
-    ) -> SessionState {
+    pub(in crate::server) fn used(&self, session: &dyn Environment, defined: &[String], is_own: bool) -> SessionState {
         let mut facts = self.facts();
         facts.used = Instant::now();
         facts.bytes = session.live_bytes();

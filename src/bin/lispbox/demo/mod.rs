@@ -2,6 +2,7 @@
 //! downstream server, runs programs, and compares their cost with direct calls of the same tools.
 
 mod costs;
+mod injection;
 mod peer;
 mod screen;
 mod steps;
@@ -9,7 +10,7 @@ mod steps;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lispbox::server::CancellationToken;
 use serde_json::{Value, json};
 
@@ -22,7 +23,17 @@ use crate::output::{self, errln};
 
 /// Shows in a minute what lispbox is for; needs nothing but this binary.
 #[derive(Args)]
-pub struct Demo {}
+pub struct Demo {
+    /// Another subject: `injection` shows a mail that tries to steer an agent, and the guard at which it ends.
+    #[arg(value_enum)]
+    subject: Option<Subject>,
+}
+
+/// The subject of a demo.
+#[derive(Clone, Copy, ValueEnum)]
+enum Subject {
+    Injection,
+}
 
 impl Demo {
     /// Runs the demo; the exit code is 1 if a step does not give the expected result.
@@ -37,7 +48,7 @@ impl Demo {
         let _ = ctrlc::set_handler(move || told.cancel());
         let outcome = runtime.block_on(async {
             tokio::select! {
-                outcome = show() => outcome,
+                outcome = show(self.subject) => outcome,
                 () = interrupted.cancelled() => Err("interrupted".to_owned()),
             }
         });
@@ -55,12 +66,15 @@ fn failed(problem: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn show() -> Result<(), String> {
+async fn show(subject: Option<Subject>) -> Result<(), String> {
     let begun = Instant::now();
     let folder = tempfile::Builder::new().prefix("lispbox-demo-").tempdir();
     let folder = folder.map_err(|problem| format!("cannot create a temporary folder: {problem}"))?;
     let binary =
         std::env::current_exe().map_err(|problem| format!("cannot determine the path of this binary: {problem}"))?;
+    if let Some(Subject::Injection) = subject {
+        return injection::show(&binary, folder.path()).await;
+    }
     let configuration = folder.path().join("servers.json");
     let mailbox =
         json!({"command": binary, "args": ["sample-mailbox"], "description": "a mailbox of a thousand messages"});

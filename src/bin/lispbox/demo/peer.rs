@@ -84,8 +84,23 @@ impl Peer {
     /// # Errors
     /// Returns an error if the server does not answer; an error returned by the tool is an [`Answer`].
     pub async fn call(&self, tool: &'static str, arguments: &Value) -> Result<Answer, String> {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        self.request(CallToolRequestParams::new(tool), arguments).await
+    }
+
+    /// Calls a tool, with the words of the user.
+    ///
+    /// # Errors
+    /// Fails like [`Peer::call`].
+    pub async fn call_saying(&self, tool: &'static str, arguments: &Value, words: &str) -> Result<Answer, String> {
+        let mut request = CallToolRequestParams::new(tool);
+        let meta = request.meta.get_or_insert_default();
+        meta.0.insert("lispbox/user".to_owned(), words.into());
+        self.request(request, arguments).await
+    }
+
+    async fn request(&self, request: CallToolRequestParams, arguments: &Value) -> Result<Answer, String> {
+        let tool = request.name.clone();
+        let request = request.with_arguments(arguments.as_object().cloned().unwrap_or_default());
         let result = tokio::time::timeout(PATIENCE, self.client.call_tool(request)).await;
         let result = result.map_err(|_| format!("no answer from `{tool}`"))?.map_err(|problem| problem.to_string())?;
         let texts: Vec<&str> =

@@ -36,6 +36,33 @@ impl Screen {
         );
     }
 
+    /// Shows the introduction to guards.
+    pub fn injection(&self, words: &str) {
+        let title = self.paint.tone(Tone::Heading, "lispbox demo injection");
+        line(&format!("{title}: where a steered value ends"));
+        line("");
+        self.text(
+            "An agent may read the inbox and send mail. One mail tries to make it forward invoices to a stranger. The \
+             policy has one guard: recipients have to come from the words of the user, which the client passes beside \
+             the model's program.",
+        );
+        line("");
+        line(&format!(
+            "  policy    {}",
+            self.paint.tone(Tone::Program, "{tool: mail/send-email, argument: [to, cc, bcc], from: [user]}")
+        ));
+        line(&format!("  the user  {words}"));
+    }
+
+    /// Shows the last lines about guards.
+    pub fn guarded(&self) {
+        line("");
+        self.text(
+            "The guard looks at values, not at texts: whoever carries the address, and however it is written, it did not \
+             come from the user. Next: `policy: {preset: careful}` in a configuration, and docs/guards.md.",
+        );
+    }
+
     /// Shows the tools that the model sees, through lispbox and directly.
     pub fn tools(&self, through: &[String], direct: &[String]) {
         line("");

@@ -100,7 +100,8 @@ impl Policy {
         let name = ToolName::alone(server, tool);
         let means = |pattern: &ToolPattern| pattern.fit(&name).is_some_and(|(fit, _)| fit == Fit::Certain);
         let origins = self.guards.iter().flat_map(|guard| guard.from.iter().flatten());
-        let mut patterns = origins.filter_map(|origin| if let Origin::Tools(pattern) = origin { Some(pattern) } else { None });
+        let mut patterns =
+            origins.filter_map(|origin| if let Origin::Tools(pattern) = origin { Some(pattern) } else { None });
         Standing { is_named: patterns.any(means), is_trusted: self.trusted.iter().any(|(_, pattern)| means(pattern)) }
     }
 
@@ -145,7 +146,8 @@ impl Policy {
             for path in &guard.arguments {
                 if let Some(missing) = path.missing_in(schema) {
                     let name = foreign_text::qualified(tool.server.text, tool.tool.text);
-                    warnings.push(format!("{} guards `{path}`, but the schema of `{name}` has {missing}", guard.source));
+                    warnings
+                        .push(format!("{} guards `{path}`, but the schema of `{name}` has {missing}", guard.source));
                 }
             }
         }
@@ -201,7 +203,9 @@ impl Guard {
     fn failed(&self, value: &Value, origins: Option<&Origins>) -> Option<String> {
         let whole = match value {
             Value::String(text) => text.clone(),
-            Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), |n| n.to_string()),
+            Value::Number(number) => {
+                number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), |n| n.to_string())
+            }
             other => other.to_string(),
         };
         let text = self.part.of(&whole);

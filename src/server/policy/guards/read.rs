@@ -19,7 +19,12 @@ const KEYS: [&str; 11] =
 
 impl Policy {
     /// Reads `trusted`, a list of tools.
-    pub(in crate::server::policy) fn read_trusted(&mut self, value: &Value, path: &str, file: &str) -> Result<(), Wrong> {
+    pub(in crate::server::policy) fn read_trusted(
+        &mut self,
+        value: &Value,
+        path: &str,
+        file: &str,
+    ) -> Result<(), Wrong> {
         let source = Source { key: path.to_owned(), file: file.to_owned() };
         for (path, text) in strings(value, path)? {
             self.trusted.push((source.clone(), read_pattern(&text, &path)?));
@@ -133,10 +138,12 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
     let domains = given(fields, "domain").map(|value| texts("domain", value)).transpose()?;
     let otherwise = match given(fields, "otherwise") {
         None => Verdict::Ask,
-        Some(value) => match [Verdict::Ask, Verdict::Deny].into_iter().find(|verdict| value.as_str() == Some(verdict.key())) {
-            Some(verdict) => verdict,
-            None => return wrong(at("otherwise"), "`ask` or `deny`", value),
-        },
+        Some(value) => {
+            match [Verdict::Ask, Verdict::Deny].into_iter().find(|verdict| value.as_str() == Some(verdict.key())) {
+                Some(verdict) => verdict,
+                None => return wrong(at("otherwise"), "`ask` or `deny`", value),
+            }
+        }
     };
     let name = match given(fields, "name") {
         None => None,
