@@ -151,7 +151,7 @@ fn a_person_decides_on_the_value_and_grants_for_the_tool_do_not_cover_it() {
         is_sent(&continued(&mut client, &run));
         assert!(client.eval(program).text.starts_with("Suspended: "), "it was approved once");
         assert_eq!(lines(folder.path(), "sent"), ["ann@example.org", "ann@example.org", "eve@evil.org"]);
-        for waiting in listed(store) {
+        for waiting in listed(store).iter().filter(|run| run["state"] == "waiting") {
             printed(&approvals(store, &["cancel", waiting["run"].as_str().expect("a run")]));
         }
     });
