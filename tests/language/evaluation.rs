@@ -183,6 +183,7 @@ fn replies_can_be_errors_denials_and_questions() {
                     id: CallId::default(),
                     server: "t".into(),
                     tool: "ask".into(),
+                    is_guarded: false,
                     arguments: "{}".to_owned(),
                     reason: "may it?".to_owned(),
                 }))

@@ -92,7 +92,8 @@ impl Host for Restless {
         }
         if &*call.tool == "ask" && call.approved.as_deref() != Some(&call.arguments) {
             let ToolCall { id, server, tool, arguments, .. } = call;
-            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason: "it asks".to_owned() }));
+            let reason = "it asks".to_owned();
+            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason, is_guarded: false }));
         }
         if self.is_dead() {
             return ToolReply::Stopped;
