@@ -31,6 +31,8 @@ pub struct Builtin {
     pub(crate) role: Role,
     /// The special knowledge that other code has of this builtin, if any.
     pub(crate) intrinsic: Option<Intrinsic>,
+    /// The bounds that a plan relies on.
+    pub(crate) conduct: Conduct,
 }
 
 /// A builtin that the evaluator, or another builtin, treats in a special way.
@@ -59,6 +61,43 @@ pub enum Role {
     Transducer,
     /// The placeholder of a declared name without a value: the name is bound.
     Unbound,
+}
+
+/// The bounds of a builtin on the calls of the functions that it is given, and on the number of items in its result, as
+/// far as a [plan](crate::Plan) relies on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    /// No bound: functions may be called any number of times, also after the builtin has returned.
+    Any,
+    /// Calls its function, the first argument, at most once per item of the collections in parallel, before it returns.
+    /// Of two arguments, the function may come second.
+    Visits,
+    /// As [`Conduct::Visits`]; the result is realised and has at most as many items.
+    Maps,
+    /// As [`Conduct::Maps`] over realised collections; lazy over lazy ones.
+    MapsRealised,
+    /// As [`Conduct::MapsRealised`], but the result has all items of the results; lazy from the first lazy one on.
+    Joins,
+    /// Of two or three arguments, calls the first one at most once per item of the last one, and at least once.
+    Folds,
+    /// Calls its first argument at most once, before it returns.
+    CallsFirst,
+    /// Calls its last argument at most once, before it returns.
+    CallsLast,
+    /// Calls each argument at most once, before it returns.
+    CallsEach,
+    /// Reaches definitions by names that the program computes, or changes the meaning of names at run time.
+    ByName,
+    /// The numbers of `range`.
+    Range,
+    /// At most as many items of the second argument as the first one says.
+    Take,
+    /// At most the items of the last argument; realised if that is.
+    Same,
+    /// A realised collection of the arguments.
+    Collects,
+    /// An integer as it is.
+    Integer,
 }
 
 /// The set of argument counts that a function accepts.
@@ -166,7 +205,13 @@ impl Builtin {
             run,
             role: Role::Partial,
             intrinsic: None,
+            conduct: Conduct::Any,
         }
+    }
+
+    /// Declares bounds for plans.
+    pub(crate) const fn with_conduct(self, conduct: Conduct) -> Builtin {
+        Builtin { conduct, ..self }
     }
 
     /// Declares that the builtin is special.

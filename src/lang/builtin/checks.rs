@@ -8,7 +8,7 @@ use super::arguments::take;
 use crate::error::{Error, Outcome};
 use crate::heap::{CellKind, Handle, State};
 use crate::machine::{Global, Machine};
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::function::Bound;
 use crate::value::map::Map;
@@ -22,7 +22,8 @@ pub const TABLE: &[Builtin] = &[
         "Runs all tests of the session, prints failures and totals, and returns a map of the counts.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (run-tests)", "{:test 1, :pass 1, :fail 0, :error 0, :type :summary}")],
         run_tests,
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "test-vars",
         &["[tests]"],
@@ -33,7 +34,8 @@ pub const TABLE: &[Builtin] = &[
             run(machine, tests)?;
             Ok(Value::Nil)
         },
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "note-test*",
         &["[name]"],

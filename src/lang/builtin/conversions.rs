@@ -5,7 +5,7 @@ use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_d
 use super::decimals;
 use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::reader::is_uuid;
 use crate::value::Value;
 use crate::value::decimal;
@@ -19,7 +19,8 @@ pub const TABLE: &[Builtin] = &[
         "The number as an integer, without its fractional part; the code point of a character.",
         &[("(long 2.5)", "2"), ("(long -2.5)", "-2")],
         long,
-    ),
+    )
+    .with_conduct(Conduct::Integer),
     Builtin::new("double", &["[x]"], "The number as a double.", &[("(double 1)", "1.0")], double),
     Builtin::new("num", &["[x]"], "The number itself; nil for nil.", &[("(num 1)", "1")], num),
     Builtin::new(

@@ -7,7 +7,7 @@ use super::arguments::{integer, take};
 use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::decimal::{self, MAX_SCALE};
 use bigdecimal::{BigDecimal, RoundingMode};
@@ -73,7 +73,8 @@ pub const TABLE: &[Builtin] = &[
         "The value; a decimal rounded to `digits` digits.",
         &[],
         with_precision,
-    ),
+    )
+    .with_conduct(Conduct::CallsLast),
 ];
 
 /// Aliases, as pairs of alias and builtin name.

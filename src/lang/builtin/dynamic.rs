@@ -3,7 +3,7 @@
 use super::arguments::take;
 use crate::error::{Error, Outcome};
 use crate::machine::{Global, Machine};
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::print::Settings;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub const TABLE: &[Builtin] = &[
     Builtin::new("dynamic*", &["[name]"], "Expansion of names such as `*print-length*`.", &[], dynamic),
     Builtin::new("set-dynamic*", &["[name value]"], "Expansion of `(set! *print-length* …)`.", &[], set_dynamic),
-    Builtin::new("with-out-str*", &["[f]"], "Expansion of `with-out-str`.", &[], with_out_str),
+    Builtin::new("with-out-str*", &["[f]"], "Expansion of `with-out-str`.", &[], with_out_str)
+        .with_conduct(Conduct::CallsLast),
 ];
 
 /// Clojure's dynamic names that are known without a definition, with their initial values. Most of those that begin

@@ -8,7 +8,7 @@ use super::sequences::joining::concat_all;
 use crate::error::{Error, Outcome, Raised};
 use crate::heap::{CellKind, Handle, State};
 use crate::machine::Machine;
-use crate::native::{Builtin, Intrinsic, Role};
+use crate::native::{Builtin, Conduct, Intrinsic, Role};
 use crate::value::Value;
 use crate::value::function::Bound;
 use crate::value::map::Map;
@@ -24,8 +24,10 @@ pub const TABLE: &[Builtin] = &[
         "Calls `f` with the given arguments followed by the items of the last one, a sequence.",
         &[("(apply + [1 2 3])", "6"), ("(apply max 1 2 [5 3])", "5"), ("(apply + nil)", "0")],
         apply,
-    ),
-    Builtin::new("funcall", &["[f & args]"], "Calls `f` with the arguments.", &[("(funcall + 1 2)", "3")], funcall),
+    )
+    .with_conduct(Conduct::CallsFirst),
+    Builtin::new("funcall", &["[f & args]"], "Calls `f` with the arguments.", &[("(funcall + 1 2)", "3")], funcall)
+        .with_conduct(Conduct::CallsFirst),
     Builtin::new(
         "comp",
         &["[& fs]"],
@@ -61,7 +63,8 @@ pub const TABLE: &[Builtin] = &[
         &[("(map (constantly 0) [1 2])", "(0 0)")],
         constantly,
     ),
-    Builtin::new("identity", &["[x]"], "Returns `x`.", &[("(filter identity [1 nil])", "(1)")], identity),
+    Builtin::new("identity", &["[x]"], "Returns `x`.", &[("(filter identity [1 nil])", "(1)")], identity)
+        .with_conduct(Conduct::Same),
     Builtin::new(
         "fnil",
         &["[f default & defaults]"],

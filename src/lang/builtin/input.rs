@@ -4,13 +4,14 @@ use super::arguments::map;
 use super::edn::{Options, next_form};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("with-in-str*", &["[s f]"], "Expansion of `with-in-str`.", &[], with_in_str),
+    Builtin::new("with-in-str*", &["[s f]"], "Expansion of `with-in-str`.", &[], with_in_str)
+        .with_conduct(Conduct::CallsLast),
     Builtin::new(
         "read-line",
         &["[]"],

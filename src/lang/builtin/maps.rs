@@ -8,7 +8,7 @@ use crate::error::{Error, Outcome};
 use crate::eval::place_in_text;
 use crate::heap::CellKind;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::map::Map;
 use std::sync::Arc;
@@ -79,14 +79,16 @@ pub const TABLE: &[Builtin] = &[
         "The keys of a map or of a sequence of entries; nil if it is empty.",
         &[("(keys {:a 1 :b 2})", "(:a :b)"), ("(keys {})", "nil")],
         keys,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "vals",
         &["[map]"],
         "The values of a map or of a sequence of entries; nil if it is empty.",
         &[("(vals {:a 1 :b 2})", "(1 2)")],
         vals,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "zipmap",
         &["[keys vals]"],

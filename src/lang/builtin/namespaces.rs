@@ -4,7 +4,7 @@ use super::arguments::take;
 use crate::absent::libraries;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::map::Map;
 use crate::value::text::split_name;
@@ -64,35 +64,40 @@ pub const TABLE: &[Builtin] = &[
             ("(def a 1) (def ^:private b 2) (ns-publics 'user)", "{a #'a}"),
         ],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Public),
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-interns",
         &["[ns]"],
         "The definitions of a namespace: a map from name to var.",
         &[("(def ^:private b 2) (ns-interns *ns*)", "{b #'b}")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Own),
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-refers",
         &["[ns]"],
         "The core names in a namespace: a map from name to var.",
         &[("(get (ns-refers 'user) 'inc)", "#'inc")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Referred),
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-map",
         &["[ns]"],
         "All names visible in a namespace: a map from name to var.",
         &[("(def a 1) (map (ns-map *ns*) ['a 'inc])", "(#'a #'inc)")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Known),
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-unmap",
         &["[ns name]"],
         "Removes a definition of the session.",
         &[("(def a 1) (ns-unmap *ns* 'a) (resolve 'a)", "nil")],
         ns_unmap,
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-aliases",
         &["[ns]"],
@@ -111,7 +116,8 @@ pub const TABLE: &[Builtin] = &[
             machine.remove_alias(&alias);
             Ok(Value::Nil)
         },
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "missing-name*",
         &["[name]"],

@@ -4,7 +4,7 @@ use super::arguments::{function_and_collection, take};
 use super::sequences::{cursors, next_of_each};
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::release::Scratch;
 
@@ -16,8 +16,10 @@ pub const TABLE: &[Builtin] = &[
         "Like `map`, but tool calls for different items run concurrently; results keep their order.",
         &[("(pmap inc [1 2 3])", "(2 3 4)"), ("(pmap + [1 2] (range 10 20))", "(11 13)")],
         pmap,
-    ),
-    Builtin::new("pcalls*", &["[& fs]"], "Expansion of `pcalls` and `pvalues`.", &[], pcalls),
+    )
+    .with_conduct(Conduct::Maps),
+    Builtin::new("pcalls*", &["[& fs]"], "Expansion of `pcalls` and `pvalues`.", &[], pcalls)
+        .with_conduct(Conduct::CallsEach),
 ];
 
 fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

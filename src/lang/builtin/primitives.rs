@@ -5,7 +5,7 @@ use super::arithmetic::{division_by_zero, float};
 use super::conversions::{double, long};
 use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use std::cmp::Ordering;
 
@@ -18,7 +18,8 @@ pub const TABLE: &[Builtin] = &[
          those.",
         &[("(int 3.7)", "3"), ("(int -3.7)", "-3"), ("(int \\a)", "97")],
         |machine, arguments| within(machine, arguments, i64::from(i32::MIN), i64::from(i32::MAX)),
-    ),
+    )
+    .with_conduct(Conduct::Integer),
     Builtin::new(
         "short",
         &["[x]"],

@@ -4,7 +4,7 @@ use super::arguments::string;
 use crate::error::{Error, Outcome};
 use crate::json;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 
 /// The builtins defined in this file.
@@ -19,7 +19,8 @@ pub const TABLE: &[Builtin] = &[
             ("(def a 1) (session/forget 'a) (resolve 'a)", "nil"),
         ],
         forget,
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "session/fork",
         &["[]"],

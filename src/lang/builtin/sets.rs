@@ -7,7 +7,7 @@ use super::metadata::without_metadata;
 use super::sequences::set_of;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::set::Set;
 use std::cmp::Ordering;
@@ -22,7 +22,8 @@ pub const TABLE: &[Builtin] = &[
         "A set of the items of `coll`.",
         &[("(set [3 1 3])", "#{3 1}"), ("(set nil)", "#{}")],
         set,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new("disj", &["[set & items]"], "The set without these members.", &[("(disj #{1 2} 1)", "#{2}")], disj),
     Builtin::new(
         "set/union",

@@ -8,7 +8,7 @@ use crate::eval::is_unbound;
 use crate::heap::{CellKind, Handle, State};
 use crate::machine::{Global, Machine};
 use crate::meter::limit;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::function::Bound;
 use crate::value::map::Map;
@@ -64,28 +64,32 @@ pub const TABLE: &[Builtin] = &[
             let is_local = arguments.len() == 2 && is_among(&arguments[0], &name)?;
             if is_local { Ok(Value::Nil) } else { resolve(machine, &name) }
         },
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "ns-resolve",
         &["[namespace name]", "[namespace locals name]"],
         "Like `resolve`, in a namespace of the language or a server; any other means the session's.",
         &[("(ns-resolve 'str 'join)", "#'str/join"), ("(ns-resolve 'user 'inc)", "#'inc")],
         ns_resolve,
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "find-var",
         &["[name]"],
         "Like `resolve`.",
         &[("(find-var 'clojure.core/inc)", "#'inc")],
         |machine, arguments| resolve(machine, &arguments[0]),
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "intern",
         &["[name]", "[namespace name]", "[namespace name value]"],
         "Defines a name and returns its var; given one string, Common Lisp's `intern`: the symbol of that name.",
         &[("(intern 'user 'limit 5) limit", "5"), ("(intern \"a\")", "a")],
         intern,
-    ),
+    )
+    .with_conduct(Conduct::ByName),
     Builtin::new(
         "alter-var-root",
         &["[var f & args]"],
@@ -113,7 +117,8 @@ pub const TABLE: &[Builtin] = &[
             let function = take(arguments, 1);
             machine.with_bindings(pairs, |machine| machine.call(&function, &mut arguments[2..]))
         },
-    ),
+    )
+    .with_conduct(Conduct::CallsLast),
     Builtin::new(
         "bound-fn*",
         &["[f]"],
@@ -143,7 +148,8 @@ pub const TABLE: &[Builtin] = &[
             let (function, pairs) = pairs(machine, arguments)?;
             machine.with_bindings(pairs, |machine| machine.call(&function, &mut []))
         },
-    ),
+    )
+    .with_conduct(Conduct::CallsLast),
     Builtin::new(
         "with-redefs*",
         &["[& vars-values-and-function]"],
@@ -153,7 +159,8 @@ pub const TABLE: &[Builtin] = &[
             let (function, pairs) = pairs(machine, arguments)?;
             redefined(machine, pairs, &function)
         },
-    ),
+    )
+    .with_conduct(Conduct::CallsLast),
     Builtin::new("local-var*", &["[value]"], "Expansion of `with-local-vars`.", &[], |machine, arguments| {
         let content = State::Done(take(arguments, 0));
         Ok(Value::Cell(machine.core.heap.allocate(CellKind::Var, content)))

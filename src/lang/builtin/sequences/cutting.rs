@@ -6,7 +6,7 @@ use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::list::List;
 use std::collections::VecDeque;
@@ -20,42 +20,48 @@ pub const TABLE: &[Builtin] = &[
         "The first `n` items.",
         &[("(take 2 [1 2 3])", "(1 2)"), ("(take [1 2 3] 2)", "(1 2)")],
         take_items,
-    ),
+    )
+    .with_conduct(Conduct::Take),
     Builtin::new(
         "drop",
         &["[n]", "[n coll]"],
         "The items after the first `n`.",
         &[("(drop 2 [1 2 3])", "(3)"), ("(drop 5 [1])", "()")],
         drop_items,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "take-while",
         &["[pred]", "[pred coll]"],
         "The leading items for which `pred` is true.",
         &[("(take-while odd? [1 3 4 5])", "(1 3)")],
         take_while,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "drop-while",
         &["[pred]", "[pred coll]"],
         "The items from the first one for which `pred` is not true.",
         &[("(drop-while odd? [1 3 4 5])", "(4 5)")],
         drop_while,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "take-last",
         &["[n coll]"],
         "The last `n` items; nil if there are none.",
         &[("(take-last 2 [1 2 3])", "(2 3)"), ("(take-last 2 [])", "nil")],
         take_last,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "drop-last",
         &["[coll]", "[n coll]"],
         "All items but the last one, or the last `n`.",
         &[("(drop-last [1 2 3])", "(1 2)"), ("(drop-last 2 [1 2 3])", "(1)")],
         drop_last,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "nthrest",
         &["[coll n]"],

@@ -4,7 +4,7 @@ use super::super::arguments::{function_and_collection, take};
 use super::{count_and_collection, cursors, next_of_each};
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 
 /// The builtins defined in this file.
@@ -15,7 +15,8 @@ pub const TABLE: &[Builtin] = &[
         "Realizes all items of a sequence, or the first `n`, and returns it.",
         &[("(doall (map inc [1 2]))", "(2 3)")],
         doall,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "dorun",
         &["[coll]", "[n coll]"],
@@ -23,15 +24,17 @@ pub const TABLE: &[Builtin] = &[
         &[("(dorun (map inc [1 2]))", "nil")],
         dorun,
     ),
-    Builtin::new("run!", &["[f coll]"], "Calls `f` with each item; returns nil.", &[("(run! inc [1 2])", "nil")], run),
+    Builtin::new("run!", &["[f coll]"], "Calls `f` with each item; returns nil.", &[("(run! inc [1 2])", "nil")], run)
+        .with_conduct(Conduct::Visits),
     Builtin::new(
         "for-each",
         &["[f coll]", "[f coll & colls]"],
         "Calls `f` with each item, or the corresponding items of several collections; returns nil.",
         &[("(for-each + [1 2] [3 4])", "nil")],
         for_each,
-    ),
-    Builtin::new("doseq*", &["[f coll]"], "Expansion of `doseq`.", &[], doseq_star),
+    )
+    .with_conduct(Conduct::Visits),
+    Builtin::new("doseq*", &["[f coll]"], "Expansion of `doseq`.", &[], doseq_star).with_conduct(Conduct::Visits),
 ];
 
 /// Aliases from other Lisps.

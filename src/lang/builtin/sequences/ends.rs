@@ -6,7 +6,7 @@ use super::{as_seq, count_and_collection, count_of, is_number, or_empty, skip};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::list::List;
 
@@ -34,21 +34,24 @@ pub const TABLE: &[Builtin] = &[
         "The items after the first; the empty list if there are none.",
         &[("(rest [1 2 3])", "(2 3)"), ("(rest [])", "()")],
         rest,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "next",
         &["[coll]"],
         "The items after the first; nil if there are none.",
         &[("(next [1 2])", "(2)"), ("(next [1])", "nil")],
         next,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "butlast",
         &["[coll]"],
         "All items but the last; nil if there are none.",
         &[("(butlast [1 2 3])", "(1 2)"), ("(butlast [1])", "nil")],
         butlast,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new("ffirst", &["[coll]"], "The first item of the first item.", &[("(ffirst [[1 2] [3]])", "1")], ffirst),
     Builtin::new(
         "nfirst",
@@ -99,7 +102,8 @@ pub const TABLE: &[Builtin] = &[
         "The collection as a sequence; nil if it is empty.",
         &[("(seq {:a 1})", "([:a 1])"), ("(seq [])", "nil")],
         seq,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "count",
         &["[coll]", "[pred coll]"],

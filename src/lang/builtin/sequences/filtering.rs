@@ -7,7 +7,7 @@ use super::{before, count_and_collection};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::set::Set;
 
@@ -19,14 +19,16 @@ pub const TABLE: &[Builtin] = &[
         "The items for which `pred` is true.",
         &[("(filter odd? [1 2 3])", "(1 3)"), ("(filter [{:a 1} {}] :a)", "({:a 1})")],
         filter,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "filterv",
         &["[pred coll]"],
         "`filter`, but as a vector.",
         &[("(filterv odd? [1 2 3])", "[1 3]")],
         filterv,
-    ),
+    )
+    .with_conduct(Conduct::Maps),
     Builtin::new(
         "remove",
         &["[pred]", "[pred coll]"],
@@ -34,7 +36,8 @@ pub const TABLE: &[Builtin] = &[
          equal to it.",
         &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)"), ("(remove 2 [1 2 3])", "(1 3)")],
         remove,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "take-nth",
         &["[n]", "[n coll]"],
@@ -48,7 +51,8 @@ pub const TABLE: &[Builtin] = &[
         "The items without duplicates, keeping the first.",
         &[("(distinct [1 2 1 3 2])", "(1 2 3)")],
         distinct,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "dedupe",
         &["[]", "[coll]"],

@@ -3,7 +3,7 @@
 use super::super::arguments::{function_and_collection, option, options, take};
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::map::Map;
 use foldhash::quality::RandomState;
@@ -24,7 +24,8 @@ pub const TABLE: &[Builtin] = &[
             ("(group-by [1 2 3] :key odd? :count t)", "{true 2, false 1}"),
         ],
         group_by,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "frequencies",
         &["[coll]", "[coll :key f]", "[f coll]"],

@@ -9,7 +9,7 @@ use super::{as_seq, before, count_up, in_front, is_number, or_empty};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::compare::compare_numbers;
 use crate::value::list::List;
@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("list", &["[& items]"], "A list of the arguments.", &[("(list 1 2)", "(1 2)")], list),
+    Builtin::new("list", &["[& items]"], "A list of the arguments.", &[("(list 1 2)", "(1 2)")], list)
+        .with_conduct(Conduct::Collects),
     Builtin::new(
         "list*",
         &["[args]", "[item & items-and-args]"],
@@ -33,15 +34,18 @@ pub const TABLE: &[Builtin] = &[
         &[("(cons 1 [2 3])", "(1 2 3)"), ("(cons :a 1)", "[:a 1]")],
         cons,
     ),
-    Builtin::new("vec", &["[coll]"], "A vector of the items of `coll`.", &[("(vec (range 3))", "[0 1 2]")], vec),
-    Builtin::new("vector", &["[& items]"], "A vector of the arguments.", &[("(vector 1 2)", "[1 2]")], vector),
+    Builtin::new("vec", &["[coll]"], "A vector of the items of `coll`.", &[("(vec (range 3))", "[0 1 2]")], vec)
+        .with_conduct(Conduct::Same),
+    Builtin::new("vector", &["[& items]"], "A vector of the arguments.", &[("(vector 1 2)", "[1 2]")], vector)
+        .with_conduct(Conduct::Collects),
     Builtin::new(
         "range",
         &["[]", "[end]", "[start end]", "[start end step]"],
         "Numbers from `start` (0) up to but not including `end`, by `step` (1); infinite without an end.",
         &[("(range 3)", "(0 1 2)"), ("(range 1 10 3)", "(1 4 7)"), ("(take 2 (range))", "(0 1)")],
         range,
-    ),
+    )
+    .with_conduct(Conduct::Range),
     Builtin::new(
         "iota",
         &["[n]", "[n start]", "[n start step]"],

@@ -6,7 +6,7 @@ use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::vector::Vector;
 use crate::value::{Value, prefetch};
 
@@ -18,14 +18,16 @@ pub const TABLE: &[Builtin] = &[
         "Applies `f` to each item, or to the corresponding items of several collections until the shortest ends.",
         &[("(map inc [1 2])", "(2 3)"), ("(map + [1 2] [10 20])", "(11 22)"), ("(map [1 2] inc)", "(2 3)")],
         map,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "mapv",
         &["[f coll]", "[f coll & colls]"],
         "`map`, but as a vector.",
         &[("(mapv inc [1 2])", "[2 3]"), ("(mapv vector [1 2] [:a :b])", "[[1 :a] [2 :b]]")],
         mapv,
-    ),
+    )
+    .with_conduct(Conduct::Maps),
     Builtin::new(
         "map-indexed",
         &["[f]", "[f coll]"],
@@ -39,7 +41,8 @@ pub const TABLE: &[Builtin] = &[
         "The results of `f` for each item, without nils.",
         &[("(keep :a [{:a 1} {} {:a false}])", "(1 false)")],
         keep,
-    ),
+    )
+    .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "keep-indexed",
         &["[f]", "[f coll]"],
@@ -53,14 +56,16 @@ pub const TABLE: &[Builtin] = &[
         "The results of `f` for each item, without nil and false.",
         &[("(filter-map :a [{:a 1} {} {:a false}])", "(1)")],
         filter_map,
-    ),
+    )
+    .with_conduct(Conduct::Maps),
     Builtin::new(
         "mapcat",
         &["[f]", "[f coll]", "[f coll & colls]"],
         "Concatenates the sequences that `f` returns for each item.",
         &[("(mapcat (fn [x] [x x]) [1 2])", "(1 1 2 2)"), ("(mapcat reverse [[2 1] [4 3]])", "(1 2 3 4)")],
         mapcat,
-    ),
+    )
+    .with_conduct(Conduct::Joins),
     Builtin::new(
         "replace",
         &["[smap]", "[smap coll]"],
@@ -68,7 +73,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(replace {1 :one} [1 2])", "[:one 2]"), ("(replace {:a 1} '(:a :b))", "(1 :b)")],
         replace,
     ),
-    Builtin::new("for*", &["[f coll]"], "Expansion of `for`.", &[], for_star),
+    Builtin::new("for*", &["[f coll]"], "Expansion of `for`.", &[], for_star).with_conduct(Conduct::Joins),
 ];
 
 /// Aliases from other Lisps.

@@ -5,7 +5,7 @@ use super::super::ordered::order_by_number;
 use super::merge;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::compare::compare;
 use crate::value::function::Bound;
@@ -23,7 +23,8 @@ pub const TABLE: &[Builtin] = &[
         "The sorted items, by `compare` or by a comparator such as `<`, `>` or one that returns a number.",
         &[("(sort [3 1 2])", "(1 2 3)"), ("(sort > [3 1 2])", "(3 2 1)"), ("(sort [3 1 2] <)", "(1 2 3)")],
         sort,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "sort-by",
         &["[f coll]", "[f comparator coll]"],
@@ -33,7 +34,8 @@ pub const TABLE: &[Builtin] = &[
             ("(sort-by :a > [{:a 1} {:a 2}])", "({:a 2} {:a 1})"),
         ],
         sort_by,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "compare",
         &["[x y]"],
@@ -68,7 +70,8 @@ pub const TABLE: &[Builtin] = &[
         "The items in reverse order.",
         &[("(reverse [1 2 3])", "(3 2 1)"), ("(reverse nil)", "()")],
         reverse,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "rseq",
         &["[vector]"],
@@ -82,7 +85,8 @@ pub const TABLE: &[Builtin] = &[
         "A vector of the items in random order.",
         &[("(sort (shuffle [3 1 2]))", "(1 2 3)"), ("(count (shuffle (range 9)))", "9")],
         shuffle,
-    ),
+    )
+    .with_conduct(Conduct::Same),
 ];
 
 /// Aliases from other Lisps.

@@ -6,7 +6,7 @@ use super::{before, in_front, is_number, skip};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::walk::Cursor;
 
@@ -31,7 +31,8 @@ pub const TABLE: &[Builtin] = &[
         "Parts of `n` items, `step` (`n`) apart; the last ones may be shorter.",
         &[("(partition-all 2 [1 2 3])", "((1 2) (3))")],
         partition_all,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "partition-by",
         &["[f]", "[f coll]"],

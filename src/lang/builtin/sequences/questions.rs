@@ -6,7 +6,7 @@ use super::{as_seq, before};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::set::Set;
 use crate::value::walk::Cursor;
@@ -19,42 +19,48 @@ pub const TABLE: &[Builtin] = &[
         "The first true value that `pred` returns for an item, or nil.",
         &[("(some even? [1 2 3])", "true"), ("(some #{2 3} [1 2 3])", "2"), ("(some even? [1])", "nil")],
         some,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "every?",
         &["[pred coll]"],
         "True if `pred` is true for all items.",
         &[("(every? even? [2 4])", "true"), ("(every? even? [])", "true")],
         every,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "not-every?",
         &["[pred coll]"],
         "True if `pred` is not true for some item.",
         &[("(not-every? even? [2 3])", "true")],
         not_every,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "not-any?",
         &["[pred coll]"],
         "True if `pred` is true for no item.",
         &[("(not-any? even? [1 3])", "true")],
         not_any,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "find-if",
         &["[pred coll]"],
         "The first item for which `pred` is true, or nil.",
         &[("(find-if even? [1 2 4])", "2")],
         find_if,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "count-if",
         &["[pred coll]"],
         "How many items satisfy `pred`.",
         &[("(count-if even? [1 2 4])", "2")],
         count_if,
-    ),
+    )
+    .with_conduct(Conduct::Visits),
     Builtin::new(
         "member",
         &["[x coll]", "[x coll & options]"],
@@ -75,7 +81,8 @@ pub const TABLE: &[Builtin] = &[
         "The collection, or nil if it is empty.",
         &[("(not-empty [1])", "[1]"), ("(not-empty [])", "nil")],
         not_empty,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "distinct?",
         &["[x & more]"],

@@ -6,7 +6,7 @@ use super::{add, before, change_vector, reduce_from};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, Conduct};
 use crate::value::walk::Cursor;
 use crate::value::{Reduced, Value};
 use std::sync::Arc;
@@ -23,14 +23,16 @@ pub const TABLE: &[Builtin] = &[
             ("(reduce + [{:n 1} {:n 2}] :key :n)", "3"),
         ],
         reduce,
-    ),
+    )
+    .with_conduct(Conduct::Folds),
     Builtin::new(
         "reduce-kv",
         &["[f init coll]"],
         "Reduces a map with `(f result key value)`, or a vector with `(f result index item)`.",
         &[("(reduce-kv (fn [m k v] (assoc m v k)) {} {:a 1})", "{1 :a}")],
         reduce_kv,
-    ),
+    )
+    .with_conduct(Conduct::Folds),
     Builtin::new(
         "reductions",
         &["[f coll]", "[f init coll]"],
@@ -51,7 +53,8 @@ pub const TABLE: &[Builtin] = &[
         "Reduces with `(f result item)`.",
         &[("(fold-left list 0 [1 2])", "((0 1) 2)")],
         reduce,
-    ),
+    )
+    .with_conduct(Conduct::Folds),
     Builtin::new(
         "fold-right",
         &["[f init coll]"],
@@ -65,7 +68,8 @@ pub const TABLE: &[Builtin] = &[
         "Ends the reduction that it is returned to with the value `x`.",
         &[("(reduce (fn [a x] (if (> x 2) (reduced a) (+ a x))) 0 (range))", "3")],
         reduced,
-    ),
+    )
+    .with_conduct(Conduct::Same),
     Builtin::new(
         "reduced?",
         &["[x]"],
