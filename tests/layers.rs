@@ -44,7 +44,7 @@ const LANGUAGE: House = House {
         &["absent", "lexer", "reader"],
         &["convert", "expand", "json", "resolve", "runs"],
         &["eval"],
-        &["builtin", "prelude", "snapshot"],
+        &["builtin", "plan", "prelude", "snapshot"],
         &["embed", "engine", "environment", "evaluation", "foreign", "reply", "session"],
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.

@@ -5,6 +5,7 @@ use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::form::Form;
 use crate::machine::Machine;
 use crate::meter;
+use crate::plan::{self, Input, Plan};
 use crate::reply::{Failure, Mark, Reply, Spent, Status};
 use crate::span::Source;
 use crate::value::Value;
@@ -88,19 +89,11 @@ fn run_forms(
     mut finish: Option<&mut Finish<'_>>,
     reply: &mut Reply,
 ) -> Outcome<Option<Shown>> {
-    let Evaluated { forms, source, from } = evaluated;
+    let Evaluated { source, from, .. } = evaluated;
     let text = &*source.text;
-    let limits = &machine.core.meter.limits;
-    if text.len() as u64 > limits.program {
-        let (allowed, came) = (meter::bytes(limits.program), meter::bytes(text.len() as u64));
-        return Err(meter::limit("program", allowed, came).into());
-    }
+    check_size(machine, text)?;
     bind(machine)?;
-    machine.charge(text.len() as u64 / 16)?;
-    let forms = match forms {
-        Some(forms) => forms.to_vec(),
-        None => read_forms(text, source)?,
-    };
+    let forms = forms_of(machine, evaluated)?;
     machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
     let mut last = Value::Nil;
     let mut shown = None;
@@ -165,6 +158,34 @@ fn run_forms(
     history[1] = std::mem::take(&mut history[0]);
     history[0] = last;
     Ok(shown)
+}
+
+fn check_size(machine: &Machine, text: &str) -> Outcome<()> {
+    let limits = &machine.core.meter.limits;
+    if text.len() as u64 > limits.program {
+        let (allowed, came) = (meter::bytes(limits.program), meter::bytes(text.len() as u64));
+        return Err(meter::limit("program", allowed, came).into());
+    }
+    Ok(())
+}
+
+fn forms_of(machine: &mut Machine, Evaluated { forms, source, .. }: &Evaluated<'_>) -> Outcome<Vec<Form>> {
+    machine.charge(source.text.len() as u64 / 16)?;
+    match forms {
+        Some(forms) => Ok(forms.to_vec()),
+        None => read_forms(&source.text, source),
+    }
+}
+
+/// Computes the plan of a program, without running it, in a session that may be changed. A run would bind `inputs`.
+///
+/// # Errors
+/// Returns the failure of a run of the program that ends before anything is called.
+pub fn planned(machine: &mut Machine, evaluated: &Evaluated<'_>, inputs: &[Input]) -> Result<Plan, Box<Failure>> {
+    let planned = check_size(machine, &evaluated.source.text)
+        .and_then(|()| forms_of(machine, evaluated))
+        .and_then(|forms| plan::plan(machine, forms, &evaluated.source, inputs));
+    planned.map_err(|signal| Box::new(diagnose(&signal).1))
 }
 
 /// Continues a run at the form of the mark, and returns the ordinal of the form.

@@ -16,7 +16,7 @@
 //!    log of host calls by which a run is suspended and resumed.
 //! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
 //! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
-//!    sessions).
+//!    sessions); and `plan`, the analysis of the tools that a program can call.
 //! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`], and `embed`, the interface for Rust programs
 //!    ([`World`], [`Tools`], [`Run`]).
 //!
@@ -75,6 +75,7 @@ mod meter;
 mod native;
 mod node;
 mod operators;
+mod plan;
 mod prelude;
 #[doc(hidden)]
 pub mod reader;
@@ -100,6 +101,7 @@ pub use host::{
 };
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
+pub use plan::{Plan, PlannedCall, UnknownCall};
 pub use reply::{Failure, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};

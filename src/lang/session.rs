@@ -6,11 +6,12 @@ use crate::embed::{Report, RestoreError, SessionError};
 use crate::engine::Engine;
 use crate::error::{Error, Halt, Signal};
 use crate::eval::internal_error;
-use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, refused};
+use crate::evaluation::{Bind, Evaluated, Finish, bind_json, diagnose, evaluate, planned, refused};
 use crate::form::Form;
 use crate::host::{Host, HostAccess, NoHost};
 use crate::machine::{Core, Machine};
 use crate::meter::{self, Account, Limits, Meter};
+use crate::plan::{Input, Plan};
 use crate::reply::{Failure, Mark, Reply};
 use crate::snapshot::EncodeError;
 use crate::span::{Source, SourceName};
@@ -174,6 +175,39 @@ impl Session {
             Ok(()) => replied,
             Err(error) => refused(error),
         }
+    }
+
+    /// Computes the plan of a program that the session could run next. The session is unchanged.
+    ///
+    /// # Errors
+    /// Returns the failure of a run of the program, if it cannot be read or resolved.
+    pub(crate) fn plan_with(
+        &mut self,
+        run: &Planned<'_>,
+        inputs: impl FnOnce(&mut Machine) -> Vec<Input>,
+        host: &dyn Host,
+    ) -> Result<Plan, Box<Failure>> {
+        let number = self.start().program;
+        let name = run.name.map_or(SourceName::Program(number), |name| SourceName::Given(name.into()));
+        let mut copy = self.fork();
+        let plan = |machine: &mut Machine| {
+            let source = Arc::new(Source { name, text: run.text.into(), is_hidden: false });
+            let inputs = inputs(machine);
+            planned(machine, &Evaluated { forms: run.forms, source, from: None }, &inputs)
+        };
+        copy.with_machine(run.limits, host, plan, |error| Err(Box::new(diagnose(&error.into()).1)))
+    }
+
+    /// Computes the plan of a program to which `inputs` are bound by name, to any JSON; see [`Run::plan`](crate::Run::plan).
+    ///
+    /// # Errors
+    /// Returns the failure of a run of the program, if it cannot be read or resolved.
+    #[doc(hidden)]
+    pub fn plan(&mut self, request: &Request, inputs: &[String], host: Arc<dyn Host>) -> Result<Plan, Box<Failure>> {
+        let Request { program, limits, name, .. } = request;
+        let run = Planned { text: program, forms: None, limits, name: name.as_deref(), from: None, inputs };
+        let any = |name: &String| Input { name: name.clone(), value: None };
+        self.plan_with(&run, |_| inputs.iter().map(any).collect(), &*host)
     }
 
     /// Works on the session's values for the embedder.

@@ -1,11 +1,9 @@
 //! Programs that are read once and run often.
 
-use super::tools::Tools;
 use crate::engine::Engine;
 use crate::evaluation;
-use crate::form::{Form, FormKind};
+use crate::form::Form;
 use crate::reply::Failure;
-use crate::value::map::canonical;
 use arcstr::ArcStr;
 use std::sync::Arc;
 
@@ -55,37 +53,6 @@ impl Program {
     /// ```
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// Returns the names of the tools that the text of the program mentions, in any spelling. This is information, not a
-    /// boundary: a program can also find tools through aliases, `resolve`, data, and definitions of its session. What a
-    /// program must not call does not belong in its [`World`](crate::World). A program that cannot be read mentions none.
-    ///
-    /// ```
-    /// # use lispbox::lang::{Call, NoArguments, Program, ToolError, Tools};
-    /// let mut tools = Tools::new();
-    /// tools.tool("mail/search", |_: NoArguments, _: &Call| Ok(1));
-    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok(2));
-    /// assert_eq!(Program::from("(map :id (mail/search))").tools(&tools), ["mail/search"]);
-    /// ```
-    pub fn tools(&self, tools: &Tools<'_>) -> Vec<String> {
-        let read =
-            if self.forms.is_none() { evaluation::read(&self.text, "program").unwrap_or_default() } else { Vec::new() };
-        let mut open: Vec<&Form> = self.forms.as_deref().unwrap_or(&read).iter().collect();
-        let mut mentioned = Vec::new();
-        while let Some(form) = open.pop() {
-            if let FormKind::Symbol(name) = &form.kind {
-                mentioned.push(canonical(name));
-            }
-            open.extend(form.children());
-        }
-        let entries = tools.entries.iter().map(|entry| &entry.tool);
-        let is_mentioned = |server: &str, tool: &str| {
-            let spellings = [format!("{server}/{tool}"), format!("mcp__{server}__{tool}"), tool.to_owned()];
-            spellings.iter().any(|spelling| mentioned.contains(&canonical(spelling)))
-        };
-        let found = entries.filter(|tool| is_mentioned(&tool.server, &tool.name));
-        found.map(|tool| format!("{}/{}", tool.server, tool.name)).collect()
     }
 }
 

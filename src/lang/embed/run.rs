@@ -11,6 +11,7 @@ use crate::evaluation::Finish;
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{self, Limits};
+use crate::plan::{self as planned, Plan};
 use crate::reply::{Failure, Reply, Spent, Status};
 use crate::runs::{Keep, Logged, Recorder, RunLog};
 use crate::session::{Planned, Session};
@@ -285,6 +286,39 @@ impl<'s, 'd> Run<'s, 'd> {
     /// ```
     pub fn checkpoint(self, store: impl Fn(&Suspended) -> Result<(), String> + Send + Sync + 'd) -> Run<'s, 'd> {
         Run { checkpoint: Some(Box::new(store)), ..self }
+    }
+
+    /// Computes the tools that the program can call, with bounds on the numbers of calls, without running it. The data
+    /// and parameters of the run may have any value in the plan; what the session defines is taken as it is now.
+    /// Functions of the [engine](crate::EngineBuilder::function) are assumed to call only functions that the running
+    /// program gives them.
+    ///
+    /// # Errors
+    /// Returns the failure of the run, if the program cannot be read or a name in it has no meaning.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok(1));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let program = "(when urgent (dotimes [_ 3] (mail/send)))";
+    /// let plan = session.run(program).set("urgent", &true).plan(&world).unwrap();
+    /// assert_eq!(plan.calls[0].most, Some(3));
+    /// ```
+    pub fn plan(self, world: &World<'_>) -> Result<Plan, Box<Failure>> {
+        let Run { session, program: Program { text, forms }, inputs, limits, name, .. } = self;
+        let (forms, name) = (forms.as_deref(), name.as_deref());
+        let run = Planned { text: &text, forms, limits: &limits, name, from: None, inputs: &[] };
+        // Data may have any value. A value of the language may hold functions, and the plan follows those.
+        let inputs = |machine: &mut Machine| {
+            let input = |(name, convert): (String, Input<'_>)| planned::Input { name, value: convert(machine).ok() };
+            inputs.into_iter().map(input).collect()
+        };
+        session.plan_with(&run, inputs, &Visit::new(world, RunSpan::none()))
     }
 
     /// Runs the program on this thread, which it blocks, and converts the value of its last form. The definitions of
