@@ -18,6 +18,7 @@ mod large_programs;
 mod letting_go;
 mod moved_sessions;
 mod pipelines;
+mod plans;
 mod prelude;
 mod printing;
 mod reference;

@@ -527,11 +527,6 @@ fn programs_are_compiled_once_and_run_in_many_threads() {
         .collect();
     assert!(threads.into_iter().all(|thread| thread.join().expect("no panic")));
     assert_eq!(engine.compile("(a").expect_err("it is cut off").line, Some(1));
-    let mut tools = Tools::new();
-    tools.tool("mail/send_all", |_: NoArguments, _: &Call| Ok(1));
-    tools.tool("mail/read", |_: NoArguments, _: &Call| Ok(1));
-    assert_eq!(Program::from("(let [f mail/send-all] (f))").tools(&tools), ["mail/send_all"]);
-    assert_eq!(Program::from("[(mcp__mail__read) (send-all)]").tools(&tools), ["mail/send_all", "mail/read"]);
 }
 
 #[test]
