@@ -15,7 +15,7 @@ use crate::server::evaluations::guarded::Guarded;
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
-use crate::server::policy::Approver;
+use crate::server::policy::{Approver, Decision};
 use crate::server::system;
 
 /// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: do not drop it on a
@@ -116,6 +116,11 @@ impl Connections {
         let downstreams = Arc::clone(&self.downstreams);
         let listing = runtime.spawn(async move { downstreams.catalogue().await });
         runtime.block_on(listing).unwrap_or_default()
+    }
+
+    /// Returns the policy's decision on a tool; `None` if its server does not exist.
+    pub fn decide(&self, tool: &Tool) -> Option<Decision> {
+        self.downstreams.decide(tool)
     }
 
     /// Starts all servers concurrently. Returns the tools of each that may be called, or why it cannot be used.

@@ -250,6 +250,42 @@ fn run_takes_a_file_and_arguments() {
 }
 
 #[test]
+fn plan_shows_the_tools_that_a_program_can_call() {
+    let folder = folder();
+    let config = mailbox(&folder);
+    let plan = |arguments: &[&str], input: &str| {
+        let common = ["plan", "--config", name(&config), "--allow", "mail/list-*"];
+        lispbox(&[&common[..], arguments].concat(), input)
+    };
+    let send = "(mail/send-email :to [\"a@example.com\"] :subject \"\" :body \"\")";
+    let ran = plan(&["-e", &format!("(mail/list-labels) (dotimes [_ 3] {send}) (when data {send})")], "");
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = ran.output.lines().collect();
+    assert_eq!(lines[0], "mail/list_labels  read_only  at most 1 call  allow: `--allow` has `mail/list-*`");
+    assert!(lines[1].starts_with("mail/send_email  destructive  at most 4 calls  ask: "), "{}", lines[1]);
+    assert_eq!(lines.len(), 2);
+
+    let ran = plan(&["--json", "-"], "(while args (mail/list-labels))\n((resolve 'x))");
+    let call = json!({
+        "server": "mail", "tool": "list_labels", "effect": "read_only", "most": null, "decision": "allow",
+        "rule": "`--allow` has `mail/list-*`",
+    });
+    let unknown = json!({"reason": "`resolve` looks names up at run time", "source": "-", "line": 2, "column": 2});
+    assert_eq!((ran.code, record(&ran)), (Some(0), json!({"calls": [call], "unknown": [unknown]})));
+
+    let script = file(&folder, "script.clj", "(def n 1)\n((resolve 'x))");
+    let ran = plan(&[name(&script)], "");
+    let expected =
+        format!("any tool  any number of calls  {}:2:2: `resolve` looks names up at run time\n", name(&script));
+    assert_eq!(ran, prints(&expected));
+    assert_eq!(plan(&["-e", "(+ 1 2)"], ""), prints("no tools\n"));
+    let ran = plan(&["-e", "(mail/nothing)"], "");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), ""));
+    assert!(ran.errors.contains("UnknownTool"), "{}", ran.errors);
+    assert!(misused(&["plan"], "").contains("PROGRAM"));
+}
+
+#[test]
 fn the_repl_reads_from_a_pipe() {
     let ran = lispbox(&["repl"], "(defn double [n]\n  (* 2 n))\n(double 4) (double 5)\n; nothing\n[*1 *2]\n");
     assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));

@@ -1,4 +1,4 @@
-//! State shared by `eval`, `run` and `repl`: the limits, the tools of `--config`, the engine, and the handling of
+//! State shared by `eval`, `run`, `plan` and `repl`: the limits, the tools of `--config`, the engine, and the handling of
 //! Ctrl-C.
 
 use std::future::{Future, poll_fn};
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use lispbox::lang::internal::Registry;
-use lispbox::lang::{Engine, Limits, Sandbox, Session};
-use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, RunCalls, Secrets};
+use lispbox::lang::{Engine, Limits, Sandbox, Session, Tool};
+use lispbox::server::{CancellationToken, Configuration, Connections, Decision, DownstreamOptions, RunCalls, Secrets};
 
 use crate::approval::Person;
 use crate::config_paths::ConfigPaths;
@@ -229,6 +229,11 @@ impl EvaluationContext {
         let cancel = CancellationToken::new();
         let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), &self.limits));
         Arc::new(Terminal::new(Prints::Keep, cancel, tools, self.secrets.clone()))
+    }
+
+    /// Returns the policy's decision on a tool; `None` if its server does not exist.
+    pub fn decide(&self, tool: &Tool) -> Option<Decision> {
+        self.connections.as_ref()?.decide(tool)
     }
 
     /// True if downstream servers are connected, which must be closed at the end.

@@ -23,6 +23,7 @@ mod login;
 mod output;
 mod paint;
 mod permissions;
+mod plan;
 mod process;
 mod recording;
 mod repl;
@@ -63,6 +64,7 @@ struct CommandLine {
 enum Command {
     Eval(eval::Eval),
     Run(run::Run),
+    Plan(plan::Plan),
     Repl(repl::Repl),
     Doc(doc::Doc),
     Serve(Box<serve::Serve>),
@@ -91,6 +93,7 @@ fn run(command: Command) -> ExitCode {
     match command {
         Command::Eval(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Plan(command) => command.run(),
         Command::Repl(command) => command.run(),
         Command::Doc(command) => command.run(),
         Command::Serve(command) => command.run(),
