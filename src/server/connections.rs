@@ -123,6 +123,11 @@ impl Connections {
         self.downstreams.decide(tool)
     }
 
+    /// Returns the guards on the arguments of a tool, a sentence each.
+    pub fn guards(&self, tool: &Tool) -> Vec<String> {
+        self.downstreams.guarding().map_or_else(Vec::new, |policy| policy.guards_of(&tool.server, &tool.name))
+    }
+
     /// Starts all servers concurrently. Returns the tools of each that may be called, or why it cannot be used.
     pub fn check(&self) -> Vec<Checked> {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");

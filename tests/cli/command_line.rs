@@ -250,6 +250,16 @@ fn run_takes_a_file_and_arguments() {
 }
 
 #[test]
+fn a_demo_shows_where_an_injected_address_ends() {
+    let ran = lispbox(&["demo", "injection"], "");
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{}", ran.output);
+    let refused = ran.output.matches("guards `to[0]`, and its value").count();
+    assert_eq!(refused, 3, "{}", ran.output);
+    let long = ran.output.lines().find(|line| line.chars().count() > 100);
+    assert_eq!(long, None, "it fits into a hundred columns");
+}
+
+#[test]
 fn plan_shows_the_tools_that_a_program_can_call() {
     let folder = folder();
     let config = mailbox(&folder);
@@ -268,10 +278,16 @@ fn plan_shows_the_tools_that_a_program_can_call() {
     let ran = plan(&["--json", "-"], "(while args (mail/list-labels))\n((resolve 'x))");
     let call = json!({
         "server": "mail", "tool": "list_labels", "effect": "read_only", "most": null, "decision": "allow",
-        "rule": "`--allow` has `mail/list-*`",
+        "rule": "`--allow` has `mail/list-*`", "guards": [],
     });
     let unknown = json!({"reason": "`resolve` looks names up at run time", "source": "-", "line": 2, "column": 2});
     assert_eq!((ran.code, record(&ran)), (Some(0), json!({"calls": [call], "unknown": [unknown]})));
+
+    let ran = plan(&["--guards", "careful", "-e", send], "");
+    let guard = ran.output.lines().nth(1).unwrap_or_default();
+    let expected =
+        "has to come from user, program, */*contact*; otherwise a person is asked (guard `mail-recipients` of";
+    assert!(guard.starts_with("    `to`, `cc`, `bcc`") && guard.contains(expected), "{}", ran.output);
 
     let script = file(&folder, "script.clj", "(def n 1)\n((resolve 'x))");
     let ran = plan(&[name(&script)], "");

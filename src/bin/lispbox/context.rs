@@ -236,6 +236,11 @@ impl EvaluationContext {
         self.connections.as_ref()?.decide(tool)
     }
 
+    /// Returns the guards on the arguments of a tool, a sentence each.
+    pub fn guards(&self, tool: &Tool) -> Vec<String> {
+        self.connections.as_ref().map_or_else(Vec::new, |connections| connections.guards(tool))
+    }
+
     /// True if downstream servers are connected, which must be closed at the end.
     pub fn has_tools(&self) -> bool {
         self.connections.is_some()

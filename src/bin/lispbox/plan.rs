@@ -55,10 +55,9 @@ impl Plan {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let decided: Vec<(&PlannedCall, Option<Decision>)> =
-            plan.calls.iter().map(|call| (call, decide(&context, &*host, call))).collect();
+        let decided: Vec<Decided<'_>> = plan.calls.iter().map(|call| decide(&context, &*host, call)).collect();
         if self.json {
-            let calls: Vec<Value> = decided.iter().map(|(call, decision)| record(call, decision.as_ref())).collect();
+            let calls: Vec<Value> = decided.iter().map(record).collect();
             let unknown = plan.unknown.iter().map(|unknown| {
                 let (reason, source) = (&unknown.reason, &unknown.source);
                 json!({"reason": reason, "source": source, "line": unknown.line, "column": unknown.column})
@@ -66,8 +65,9 @@ impl Plan {
             line(&json!({"calls": calls, "unknown": unknown.collect::<Vec<_>>()}).to_string());
             return Ok(ExitCode::SUCCESS);
         }
-        for (call, decision) in &decided {
-            line(&described(call, decision.as_ref()));
+        for decided in &decided {
+            line(&described(decided));
+            decided.guards.iter().for_each(|guard| line(&format!("    {guard}")));
         }
         for unknown in &plan.unknown {
             let place = format!("{}:{}:{}", unknown.source, unknown.line, unknown.column);
@@ -80,13 +80,23 @@ impl Plan {
     }
 }
 
-/// Returns the decision of the policy on a tool; `None` if its server no longer answers.
-fn decide(context: &EvaluationContext, host: &dyn Host, call: &PlannedCall) -> Option<Decision> {
-    let tools = host.tools(&call.server).ok()?;
-    context.decide(tools.iter().find(|tool| tool.name == call.tool)?)
+/// A planned call with what the policy says about it.
+struct Decided<'p> {
+    call: &'p PlannedCall,
+    /// The decision on the tool; `None` if its server no longer answers.
+    decision: Option<Decision>,
+    /// The guards on the arguments, a sentence each.
+    guards: Vec<String>,
 }
 
-fn described(call: &PlannedCall, decision: Option<&Decision>) -> String {
+fn decide<'p>(context: &EvaluationContext, host: &dyn Host, call: &'p PlannedCall) -> Decided<'p> {
+    let tools = host.tools(&call.server).unwrap_or_default();
+    let tool = tools.iter().find(|tool| tool.name == call.tool);
+    let guards = tool.map_or_else(Vec::new, |tool| context.guards(tool));
+    Decided { call, decision: tool.and_then(|tool| context.decide(tool)), guards }
+}
+
+fn described(Decided { call, decision, .. }: &Decided<'_>) -> String {
     let name = foreign_text::qualified(&call.server, &call.tool);
     let effect = Effect::of(&call.hints).key();
     let most = match call.most {
@@ -101,13 +111,14 @@ fn described(call: &PlannedCall, decision: Option<&Decision>) -> String {
     format!("{name}  {effect}  {most}  {decision}")
 }
 
-fn record(call: &PlannedCall, decision: Option<&Decision>) -> Value {
+fn record(Decided { call, decision, guards }: &Decided<'_>) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
         "effect": Effect::of(&call.hints).key(),
         "most": call.most,
-        "decision": decision.map(|decision| decision.verdict.key()),
-        "rule": decision.map(|decision| &decision.rule),
+        "decision": decision.as_ref().map(|decision| decision.verdict.key()),
+        "rule": decision.as_ref().map(|decision| &decision.rule),
+        "guards": guards,
     })
 }

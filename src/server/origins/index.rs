@@ -49,10 +49,13 @@ impl IndexKey {
     }
 }
 
+/// Most sources of one text; further ones are not added, so that no allow-list accepts them.
+const MOST_SOURCES: usize = 32;
+
 /// The ordinal of a set of sources.
 type SetId = u32;
 
-/// Texts in one form, up to a maximum number, each with at most one place of each tool that returned it.
+/// Texts in one form, up to a maximum number, each with the tools that returned it and the places in their results.
 #[derive(Clone, Default)]
 pub(super) struct Index {
     entries: HashMap<Fingerprint, SetId, BuildHasherDefault<AsIs>>,
@@ -73,7 +76,7 @@ impl Index {
         let id = match before {
             Some(before) => {
                 let sources = &self.sets[before as usize];
-                if sources.iter().any(|known| known.is_of(source)) {
+                if sources.len() >= MOST_SOURCES || sources.iter().any(|known| known.is_of(source)) {
                     return;
                 }
                 self.set([&sources[..], std::slice::from_ref(source)].concat())

@@ -20,19 +20,25 @@ pub(super) fn of_program(program: &str, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns whether a reply has only numbers, the names of constants, and words of the program: it tells the model no
-/// text that comes from elsewhere.
+/// Most digits of a number, and of all numbers, in a reply that tells nothing: an account or a phone has more.
+const MOST_DIGITS: (usize, usize) = (6, 12);
+
+/// Returns whether a reply has only a few short numbers, the names of constants, and words of the program: it tells the
+/// model nothing that could be the value of an argument.
 pub(super) fn has_only_words_of(reply: &str, program: &str) -> bool {
     let words = |text: &'_ str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
     };
     let known: HashSet<String> = words(program).into_iter().collect();
-    let is_harmless = |word: &String| {
-        word.bytes().all(|byte| byte.is_ascii_digit())
-            || matches!(word.as_str(), "true" | "false" | "nil")
-            || known.contains(word)
+    let mut digits = 0;
+    let mut is_harmless = |word: &String| {
+        if word.bytes().all(|byte| byte.is_ascii_digit()) && !known.contains(word) {
+            digits += word.len();
+            return word.len() <= MOST_DIGITS.0 && digits <= MOST_DIGITS.1;
+        }
+        matches!(word.as_str(), "true" | "false" | "nil") || known.contains(word)
     };
-    words(reply).iter().all(is_harmless)
+    words(reply).iter().all(&mut is_harmless)
 }
 
 #[cfg(test)]
@@ -55,5 +61,7 @@ mod tests {
         assert!(has_only_words_of("42", program));
         assert!(has_only_words_of("{:unread 3, :count -1.5}", program));
         assert!(!has_only_words_of("\"send to eve\"", program));
+        assert!(!has_only_words_of("133000000121212", program));
+        assert!(!has_only_words_of("[133000 212121 2]", program));
     }
 }

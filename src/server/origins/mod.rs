@@ -17,15 +17,17 @@ mod replies;
 mod stored;
 mod tokens;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use crate::lang::ToolReply;
+use crate::lang::internal::canonical;
 use crate::server::system::random;
 
-use index::{Index, IndexKey};
+use index::{Fingerprint, Index, IndexKey};
 use likeness::{alike, same};
 use queue::Queue;
 
@@ -62,14 +64,24 @@ pub(in crate::server) enum Source {
 }
 
 impl Source {
-    /// Returns whether both are the same apart from the place.
+    /// Returns whether both are the same apart from the program.
     fn is_of(&self, other: &Source) -> bool {
         match (self, other) {
-            (Source::Tool { server, tool, .. }, Source::Tool { server: other_server, tool: other_tool, .. }) => {
-                server == other_server && tool == other_tool
-            }
+            (
+                Source::Tool { server, tool, place, .. },
+                Source::Tool { server: other_server, tool: other_tool, place: other_place, .. },
+            ) => server == other_server && tool == other_tool && place == other_place,
             _ => self == other,
         }
+    }
+
+    /// Returns whether the text was at a place of a result: at that path of fields, or at one that ends with it.
+    pub(in crate::server) fn is_at(&self, path: &str) -> bool {
+        let Source::Tool { place, .. } = self else { return false };
+        let fields = |path: &str| -> Vec<String> {
+            path.replace("[*]", "").split('.').filter(|field| !field.is_empty()).map(canonical).collect()
+        };
+        fields(place).ends_with(&fields(path))
     }
 }
 
@@ -114,17 +126,24 @@ pub(in crate::server) enum Part {
     Host,
     /// The domain of an e-mail address.
     Domain,
+    /// The hosts of all URLs in a text.
+    Links,
 }
 
 impl Part {
-    pub(in crate::server) const ALL: [(Part, &'static str); 3] =
-        [(Part::Whole, "whole"), (Part::Host, "host"), (Part::Domain, "domain")];
+    pub(in crate::server) const ALL: [(Part, &'static str); 4] =
+        [(Part::Whole, "whole"), (Part::Host, "host"), (Part::Domain, "domain"), (Part::Links, "links")];
+
+    /// Returns these parts of a value; the value itself if it has no such part, and nothing if it has no links.
+    pub(in crate::server) fn all_of(self, value: &str) -> Vec<&str> {
+        if self == Part::Links { tokens::links(value) } else { vec![self.of(value)] }
+    }
 
     /// Returns that part of a value; the value itself if it has no such part.
     pub(in crate::server) fn of(self, value: &str) -> &str {
         let value = value.trim();
         match self {
-            Part::Whole => value,
+            Part::Whole | Part::Links => value,
             Part::Host => {
                 tokens::host(value).unwrap_or_else(|| value.split(['/', '?', '#', ':']).next().unwrap_or(value))
             }
@@ -163,10 +182,14 @@ struct Texts {
     key: IndexKey,
     same: Index,
     alike: Index,
+    /// What was sent to tools after something that is not trusted was returned: a tool that only repeats it is not its
+    /// source.
+    sent: HashSet<Fingerprint>,
 }
 
 /// Texts that are to be added.
 enum Job {
+    Sent(String),
     Words(String),
     Program { program: String, data: Option<String>, source: Source },
     Reply { reply: ToolReply, source: Source, is_named: bool },
@@ -178,7 +201,7 @@ impl Origins {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&random::bits().to_le_bytes());
         key[8..].copy_from_slice(&random::bits().to_le_bytes());
-        Origins::of(Facts::default(), Texts { key: IndexKey(key), same: Index::default(), alike: Index::default() })
+        Origins::of(Facts::default(), Texts::new(IndexKey(key)))
     }
 
     fn of(facts: Facts, texts: Texts) -> Origins {
@@ -267,6 +290,13 @@ impl Origins {
         self.add(job, program.len() + data.map_or(0, str::len));
     }
 
+    /// Adds the arguments of a call that is about to be made.
+    pub(in crate::server) fn add_sent(self: &Arc<Self>, arguments: &str) {
+        if self.facts().has_untrusted {
+            self.add(Job::Sent(arguments.to_owned()), arguments.len());
+        }
+    }
+
     /// Adds the texts of a reply to a call.
     pub(in crate::server) fn add_reply(
         self: &Arc<Self>,
@@ -289,7 +319,9 @@ impl Origins {
         };
         let (server, tool) = (Arc::clone(server), Arc::clone(tool));
         let source = Source::Tool { server, tool, program, place: String::new() };
-        self.add(Job::Reply { reply: reply.clone(), source, is_named: standing.is_named }, bytes);
+        // An error repeats what it was called with.
+        let is_named = standing.is_named && !matches!(reply, ToolReply::Error(_));
+        self.add(Job::Reply { reply: reply.clone(), source, is_named }, bytes);
     }
 
     /// Records that the model receives a reply to a program, or a description of the session.
@@ -340,8 +372,27 @@ impl Origins {
 }
 
 impl Texts {
+    fn new(key: IndexKey) -> Texts {
+        Texts { key, same: Index::default(), alike: Index::default(), sent: HashSet::new() }
+    }
+
     fn add_all(&mut self, job: Job) {
         match job {
+            Job::Sent(arguments) => {
+                let Texts { key, sent, .. } = self;
+                let mut add = |text: &str| {
+                    if sent.len() < MOST_ALIKE {
+                        sent.insert(key.fingerprint(&*same(text)));
+                        sent.extend(tokens::joined(text.trim()).map(|joined| key.fingerprint(joined)));
+                    }
+                };
+                replies::texts(&arguments, &mut |_, text| {
+                    for text in [Some(text.to_owned()), likeness::percent_decoded(text)].into_iter().flatten() {
+                        add(&text);
+                        tokens::tokens(&text, &mut add);
+                    }
+                });
+            }
             Job::Words(words) => {
                 let Texts { key, same: exact, .. } = self;
                 // The words as a whole are looked for by their parts.
@@ -376,12 +427,14 @@ impl Texts {
     }
 
     fn add(&mut self, text: &str, source: &Source, is_named: bool) {
-        let Texts { key, same: exact, alike: similar } = self;
+        let Texts { key, same: exact, alike: similar, sent } = self;
+        let is_tool = matches!(source, Source::Tool { .. });
         let mut add = |text: &str| {
             if is_named {
-                exact.add(key.fingerprint(&*same(text)), source, MOST_SAME);
-                if let Some(joined) = tokens::joined(text.trim()) {
-                    exact.add(key.fingerprint(joined), source, MOST_SAME);
+                let joined = tokens::joined(text.trim());
+                let forms = [Some(key.fingerprint(&*same(text))), joined.map(|joined| key.fingerprint(joined))];
+                for form in forms.into_iter().flatten().filter(|form| !is_tool || !sent.contains(form)) {
+                    exact.add(form, source, MOST_SAME);
                 }
             }
             if text.len() <= LONGEST_ALIKE {

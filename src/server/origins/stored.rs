@@ -1,5 +1,7 @@
 //! The text of origins, which follows the text of their session in a store.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ struct Stored {
     is_read: bool,
     same: StoredIndex,
     alike: StoredIndex,
+    /// The fingerprints of what was sent, in order.
+    sent: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,6 +65,22 @@ impl StoredIndex {
     }
 }
 
+fn sent_text(sent: &HashSet<Fingerprint>) -> String {
+    let mut words: Vec<[u32; 3]> = sent.iter().map(|fingerprint| fingerprint.0).collect();
+    words.sort_unstable();
+    STANDARD_NO_PAD.encode(words.iter().flatten().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+}
+
+fn read_sent(text: &str) -> Option<HashSet<Fingerprint>> {
+    let bytes = STANDARD_NO_PAD.decode(text).ok()?;
+    let (entries, rest) = bytes.as_chunks::<{ ENTRY - 4 }>();
+    let read = |entry: &[u8; ENTRY - 4]| {
+        let word = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
+        Fingerprint([word(0), word(4), word(8)])
+    };
+    rest.is_empty().then(|| entries.iter().map(read).collect())
+}
+
 impl Origins {
     /// Appends the origins to the text of their session.
     pub(in crate::server) fn append_to(&self, session: &mut String) {
@@ -75,6 +95,7 @@ impl Origins {
             is_read: facts.is_read,
             same: StoredIndex::of(&texts.same),
             alike: StoredIndex::of(&texts.alike),
+            sent: sent_text(&texts.sent),
         };
         if !session.is_empty() && !session.ends_with('\n') {
             session.push('\n');
@@ -101,6 +122,7 @@ impl Origins {
         }
         let key = STANDARD_NO_PAD.decode(&stored.key).ok().and_then(|key| key.try_into().ok()).ok_or_else(damaged)?;
         let (same, alike) = (stored.same.read().ok_or_else(damaged)?, stored.alike.read().ok_or_else(damaged)?);
+        let sent = read_sent(&stored.sent).ok_or_else(damaged)?;
         let facts = Facts {
             words: stored.words,
             programs: stored.programs,
@@ -109,7 +131,7 @@ impl Origins {
             is_read: stored.is_read,
             changes: 0,
         };
-        let origins = Origins::of(facts, Texts { key: IndexKey(key), same, alike });
+        let origins = Origins::of(facts, Texts { same, alike, sent, ..Texts::new(IndexKey(key)) });
         Ok((&text[..at], Some(origins)))
     }
 }

@@ -164,6 +164,28 @@ pub(super) fn host(url: &str) -> Option<&str> {
     Some(host).filter(|host| !host.is_empty())
 }
 
+/// Returns the hosts of the URLs in a text, also of those without a scheme that begin with `www.` or `//`.
+pub(super) fn links(text: &str) -> Vec<&str> {
+    let is_delimiter = |c: char| c.is_ascii() && PROPERTIES[c as usize] == DELIMITER;
+    let words = text.split(|c: char| is_delimiter(c) || c.is_whitespace());
+    let link = |word: &'_ str| -> Option<(usize, usize)> {
+        let found = match word.find("://") {
+            Some(at) => {
+                let scheme = word[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+                host(&word[scheme..])?
+            }
+            None => {
+                let lowercase = word.to_ascii_lowercase();
+                let start = lowercase.find("www.").or_else(|| word.find("//").map(|at| at + 2))?;
+                word[start..].split(['/', '?', '#', ':']).next()?
+            }
+        };
+        let found = found.trim_end_matches(['.', '!']);
+        (!found.is_empty()).then(|| (found.as_ptr() as usize - word.as_ptr() as usize, found.len()))
+    };
+    words.filter_map(|word| link(word).map(|(at, length)| &word[at..at + length])).collect()
+}
+
 /// Joins the groups of a number that are separated by blanks.
 #[derive(Default)]
 struct Number {
@@ -245,6 +267,13 @@ mod tests {
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn links_are_found_in_texts() {
+        let text = "see (https://a.org/x), www.B.org. or //c.org/y and http://3232235521/ but no notes.txt";
+        assert_eq!(links(text), ["a.org", "www.B.org", "c.org", "3232235521"]);
+        assert!(links("a plain text, of words.").is_empty());
     }
 
     #[test]

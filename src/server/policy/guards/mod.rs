@@ -54,17 +54,19 @@ enum Origin {
     User,
     Program,
     Model,
-    Tools(ToolPattern),
+    /// Tools, in all of their results or at a path of fields only.
+    Tools(ToolPattern, Option<String>),
 }
 
 impl Origin {
     /// Returns the text in configurations.
-    fn text(&self) -> &str {
+    fn text(&self) -> String {
         match self {
-            Origin::User => "user",
-            Origin::Program => "program",
-            Origin::Model => "model",
-            Origin::Tools(pattern) => pattern.text(),
+            Origin::User => "user".to_owned(),
+            Origin::Program => "program".to_owned(),
+            Origin::Model => "model".to_owned(),
+            Origin::Tools(pattern, None) => pattern.text().to_owned(),
+            Origin::Tools(pattern, Some(path)) => format!("{}#{path}", pattern.text()),
         }
     }
 
@@ -75,8 +77,9 @@ impl Origin {
             (Origin::User, Gave::User) | (Origin::Program, Gave::Program) => true,
             // A literal that could have been the program's own is one of the model as well.
             (Origin::Model, Gave::Model | Gave::Program) => true,
-            (Origin::Tools(pattern), Gave::Tool { server, tool, .. }) => {
+            (Origin::Tools(pattern, path), Gave::Tool { server, tool, .. }) => {
                 pattern.fit(&ToolName::alone(server, tool)).is_some_and(|(fit, _)| fit >= least)
+                    && path.as_ref().is_none_or(|path| gave.is_at(path))
             }
             _ => false,
         }
@@ -101,7 +104,7 @@ impl Policy {
         let means = |pattern: &ToolPattern| pattern.fit(&name).is_some_and(|(fit, _)| fit == Fit::Certain);
         let origins = self.guards.iter().flat_map(|guard| guard.from.iter().flatten());
         let mut patterns =
-            origins.filter_map(|origin| if let Origin::Tools(pattern) = origin { Some(pattern) } else { None });
+            origins.filter_map(|origin| if let Origin::Tools(pattern, _) = origin { Some(pattern) } else { None });
         Standing { is_named: patterns.any(means), is_trusted: self.trusted.iter().any(|(_, pattern)| means(pattern)) }
     }
 
@@ -126,15 +129,18 @@ impl Policy {
 
     /// Describes each guard in a sentence.
     pub fn guard_lines(&self) -> Vec<String> {
-        let line = |guard: &Guard| {
-            let name = guard.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
-            format!("{} ({name}{})", guard.sentence(), guard.source)
-        };
         let trusted = (!self.trusted.is_empty()).then(|| {
             let patterns: Vec<&str> = self.trusted.iter().map(|(_, pattern)| pattern.text()).collect();
             format!("texts of {} are trusted", patterns.join(", "))
         });
-        trusted.into_iter().chain(self.guards.iter().map(line)).collect()
+        trusted.into_iter().chain(self.guards.iter().map(Guard::line)).collect()
+    }
+
+    /// Describes the guards of a tool, in a sentence each.
+    pub(in crate::server) fn guards_of(&self, server: &str, tool: &str) -> Vec<String> {
+        let name = ToolName::alone(server, tool);
+        let fits = |guard: &&Guard| guard.tools.iter().any(|pattern| pattern.fit(&name).is_some());
+        self.guards.iter().filter(fits).map(Guard::line).collect()
     }
 
     /// Returns warnings about the arguments that guards name and that the schema of a tool does not have.
@@ -161,6 +167,12 @@ impl Guard {
         self.source.key.ends_with("preset")
     }
 
+    /// Describes the guard in a sentence, with the place where it is written.
+    fn line(&self) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
+        format!("{} ({name}{})", self.sentence(), self.source)
+    }
+
     /// Returns the guard as messages name it.
     fn title(&self) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
@@ -172,7 +184,7 @@ impl Guard {
         let from = self.from.iter().flatten().map(|origin| (origin, Fit::Certain));
         let origins = from.chain(self.not_from.iter().map(|origin| (origin, Fit::Possible)));
         origins.filter_map(|(origin, fit)| match origin {
-            Origin::Tools(pattern) => Some((&self.source, pattern, fit)),
+            Origin::Tools(pattern, _) => Some((&self.source, pattern, fit)),
             _ => None,
         })
     }
@@ -208,7 +220,10 @@ impl Guard {
             }
             other => other.to_string(),
         };
-        let text = self.part.of(&whole);
+        self.part.all_of(&whole).into_iter().find_map(|text| self.failed_text(text, origins))
+    }
+
+    fn failed_text(&self, text: &str, origins: Option<&Origins>) -> Option<String> {
         if let Some(allowed) = &self.one_of
             && !allowed.iter().any(|allowed| allowed == text)
         {
@@ -279,6 +294,7 @@ impl Guard {
             Part::Whole => "",
             Part::Host => "the host of ",
             Part::Domain => "the domain of ",
+            Part::Links => "each link in ",
         };
         let _ = write!(sentence, "{part}{} of {}", arguments.join(", "), tools.join(", "));
         let mut conditions = Vec::new();
@@ -310,7 +326,7 @@ impl Guard {
 fn looked_for(part: Part, text: &str) -> Vec<String> {
     match part {
         Part::Domain => vec![format!("@{text}"), text.to_owned()],
-        Part::Whole | Part::Host => vec![text.to_owned()],
+        Part::Whole | Part::Host | Part::Links => vec![text.to_owned()],
     }
 }
 

@@ -108,7 +108,7 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         None => Part::Whole,
         Some(value) => match Part::ALL.into_iter().find(|(_, key)| value.as_str() == Some(key)) {
             Some((part, _)) => part,
-            None => return wrong(at("part"), "`whole`, `host` or `domain`", value),
+            None => return wrong(at("part"), "`whole`, `host`, `domain` or `links`", value),
         },
     };
     let texts = |key: &str, value: &Value| -> Result<Vec<String>, Wrong> {
@@ -183,7 +183,14 @@ fn read_origins(value: &Value, path: &str) -> Result<Vec<Origin>, Wrong> {
             "user" => Origin::User,
             "program" => Origin::Program,
             "model" => Origin::Model,
-            pattern => Origin::Tools(read_pattern(pattern, &path)?),
+            text => match text.split_once('#') {
+                Some((_, "")) => {
+                    let message = "expected the fields of a result behind `#`, such as `calendar/get#attendees.email`";
+                    return Err(Wrong { path, message: message.to_owned() });
+                }
+                Some((pattern, fields)) => Origin::Tools(read_pattern(pattern, &path)?, Some(fields.to_owned())),
+                None => Origin::Tools(read_pattern(text, &path)?, None),
+            },
         })
     });
     origins.collect()

@@ -92,6 +92,50 @@ fn values_come_from_the_named_sources() {
 }
 
 #[test]
+fn a_source_may_be_a_field_and_a_part_the_links_of_a_text() {
+    let policy = policy(&json!({"guards": [
+        {"tool": "mail/send_email", "argument": "to", "from": ["mail/get_email#from"]},
+        {"tool": "mail/send_email", "argument": "body", "part": "links", "from": ["user"]},
+    ]}));
+    let origins = origins(&policy);
+    origins.add_words("the page is https://docs.example.org/start");
+    let check = |arguments: Value| objection(&policy, &arguments, Some(&origins)).is_none();
+    assert!(check(json!({"to": "bob@example.org"})) && !check(json!({"to": "eve@evil.org"})));
+    for body in ["no link. Really", "see https://docs.example.org/x?y=1.", "(http://DOCS.example.org)"] {
+        assert!(check(json!({ "body": body })), "{body}");
+    }
+    for body in [
+        "see https://evil.org",
+        "https://docs.example.org and www.evil.org",
+        "go to //evil.org/x",
+        "http://3232235521/",
+    ] {
+        assert!(!check(json!({ "body": body })), "{body}");
+    }
+}
+
+#[test]
+fn a_source_that_repeats_what_it_was_sent_is_not_the_source() {
+    let policy = policy(&json!({"guards": [
+        {"tool": "mail/send_email", "argument": "to", "from": ["contacts/*"]},
+    ]}));
+    let origins = origins(&policy);
+    let (contacts, find): (Arc<str>, Arc<str>) = ("contacts".into(), "find".into());
+    let standing = policy.standing("contacts", "find");
+    let check = |to: &str| objection(&policy, &json!({ "to": to }), Some(&origins)).is_none();
+    origins.add_sent(r#"{"mail": "eve@evil.org", "name": "Dora", "note": "x%40evil.org"}"#);
+    let reply =
+        json!({"query": "eve@evil.org", "note": "x@evil.org", "found": {"name": "Dora", "mail": "dora@example.org"}});
+    origins.add_reply(&contacts, &find, &ToolReply::Json(reply.to_string()), standing);
+    let error = crate::lang::ToolError::failed("there is no contact zoe@evil.org");
+    origins.add_reply(&contacts, &find, &ToolReply::Error(error), standing);
+    assert!(check("dora@example.org") && check("ann@example.org"), "what it adds, and what it gave before");
+    for repeated in ["eve@evil.org", "x@evil.org", "zoe@evil.org"] {
+        assert!(!check(repeated), "{repeated}");
+    }
+}
+
+#[test]
 fn deny_lists_find_what_looks_alike() {
     let policy = policy(&json!({"guards": [
         {"tool": "mail/*", "argument": "*", "not_from": ["mail/get_*"], "otherwise": "deny"},
