@@ -72,9 +72,9 @@ impl ResumedRun {
     }
 
     /// Returns where the calls of the run are stored before they are sent. A task of the present runtime stores their
-    /// outcomes.
+    /// outcomes; at a terminal there is none, and they are stored at once.
     pub(in crate::server) fn journal(&self) -> Option<Arc<dyn Journal>> {
-        self.record().map(|(_, record)| Arc::new(RunJournal(Arc::clone(record), Handle::current())) as _)
+        self.record().map(|(_, record)| Arc::new(RunJournal(Arc::clone(record), Handle::try_current().ok())) as _)
     }
 
     /// Stores that the run is resumed while its session has that version, with the decisions on its calls. What is
@@ -291,7 +291,7 @@ impl HeldRecord {
 }
 
 /// Stores the calls of a run that is evaluated in its record.
-struct RunJournal(Arc<HeldRecord>, Handle);
+struct RunJournal(Arc<HeldRecord>, Option<Handle>);
 
 impl Journal for RunJournal {
     fn store(&self, entry: &Entry) -> Result<(), String> {
@@ -302,6 +302,11 @@ impl Journal for RunJournal {
                 format!("that the call begins cannot be stored with its run, so it is not made: {problem}")
             });
         }
+        let Some(runtime) = runtime else {
+            drop(place);
+            record.store_outcomes();
+            return Ok(());
+        };
         // A write for each outcome would double the number of writes.
         if !std::mem::replace(&mut place.is_due, true) {
             let record = Arc::downgrade(record);
