@@ -179,10 +179,15 @@ impl Consent {
             return Ruling::denied(used_up);
         }
         let is_guarded = objection.is_some();
-        if verdict == Verdict::Allow && !is_guarded {
+        // What a person has approved are other arguments, as of a rehearsal: these are asked about, whatever the policy.
+        if verdict == Verdict::Allow && !is_guarded && given.approved.is_none() {
             return Ruling { rule, refused: None };
         }
-        let rule = objection.map_or(rule, |objection| objection.rule);
+        let rule = match (objection, verdict) {
+            (Some(objection), _) => objection.rule,
+            (None, Verdict::Allow) => "the arguments are not those that a person has approved".to_owned(),
+            (None, _) => rule,
+        };
         let place = if call.file.is_empty() { "the configuration" } else { name_of(call.file) };
         let advice = match is_guarded {
             true => format!("an operator allows it by changing the guard in {place}"),

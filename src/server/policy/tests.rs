@@ -263,6 +263,23 @@ fn an_approval_is_for_the_arguments_that_were_shown() {
 }
 
 #[test]
+fn arguments_other_than_the_approved_ones_are_asked_about_though_the_policy_allows_the_tool() {
+    let tool = Tool { server: "mail".into(), name: "send".into(), ..Tool::default() };
+    let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
+    let (policy, counts, name) =
+        (policy(json!({"allow": ["send"]})), Counts::default(), ToolName::alone("mail", "send"));
+    let arguments = Map::from_iter([("to".to_owned(), json!("ann"))]);
+    for (approved, is_asked) in [(None, false), (Some(r#"{"to":"ann"}"#), false), (Some(r#"{"to":"bob"}"#), true)] {
+        let given = ToolCall { approved: approved.map(Into::into), ..call_of(&tool) };
+        let (tool, name, arguments, file) = (&tool, &name, &arguments, "servers.yaml");
+        let remaining = Duration::from_secs(60);
+        let call = IntendedCall { given: &given, tool, name, arguments, is_checked: true, file, remaining };
+        let refused = consent.to(&call, &policy, &counts).refused;
+        assert_eq!(matches!(refused, Some(ToolReply::Ask(_))), is_asked, "{approved:?}: {refused:?}");
+    }
+}
+
+#[test]
 fn nobody_is_asked_about_a_call_that_cannot_be_shown() {
     let arguments: Map<String, Value> = (0..3_000).map(|at| (format!("argument-{at}"), at.into())).collect();
     let (refused, shown) = asked(&Policy::default(), Answer::Yes, Value::Object(arguments));
