@@ -120,7 +120,9 @@ fn run_forms(
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
         let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
-            match machine.settle(&value) {
+            let settled = machine.settle(&value);
+            machine.check_unknown()?;
+            match settled {
                 // This value is not printed, so the program did not ask for the failing item: ignore the error.
                 Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
                 _ => {}
@@ -313,9 +315,12 @@ struct Shown {
 
 fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
     let budget = machine.core.meter.limits.output as usize;
-    let printed = print_within(value, budget, true, machine)?;
-    let json = if printed.truncated.is_none() { Some(json::to_serde(machine, value, budget)?) } else { None };
-    Ok(Shown { printed, json })
+    // Showing an unknown result says that it is unknown.
+    machine.unwatched(|machine| {
+        let printed = print_within(value, budget, true, machine)?;
+        let json = if printed.truncated.is_none() { Some(json::to_serde(machine, value, budget)?) } else { None };
+        Ok(Shown { printed, json })
+    })
 }
 
 /// Converts a signal to the status and failure of a reply.
@@ -347,6 +352,7 @@ pub fn diagnose(signal: &Signal) -> (Status, Failure) {
                 Halt::Cancelled => (Status::Cancelled, "Cancelled", None),
                 Halt::Suspended => (Status::Suspended, "Suspended", None),
                 Halt::Diverged(_) => (Status::Error, "ReplayDiverged", None),
+                Halt::Rehearsed(_) => (Status::Error, "RehearsedResult", None),
             };
             let rendered = format!("{code}: {message}");
             (status, Failure { error: code.to_string(), message, limit, rendered, ..Failure::default() })

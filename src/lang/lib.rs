@@ -102,7 +102,7 @@ pub use host::{
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
 pub use plan::{Plan, PlannedCall, UnknownCall};
-pub use reply::{Failure, Reply, Spent, Status};
+pub use reply::{Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};
 pub use value::Value;

@@ -33,6 +33,8 @@ pub struct Builtin {
     pub(crate) intrinsic: Option<Intrinsic>,
     /// The bounds that a plan relies on.
     pub(crate) conduct: Conduct,
+    /// True if its result is the same whatever its arguments are, up to these arguments.
+    pub(crate) passes_on: bool,
 }
 
 /// A builtin that the evaluator, or another builtin, treats in a special way.
@@ -206,12 +208,18 @@ impl Builtin {
             role: Role::Partial,
             intrinsic: None,
             conduct: Conduct::Any,
+            passes_on: false,
         }
     }
 
     /// Declares bounds for plans.
     pub(crate) const fn with_conduct(self, conduct: Conduct) -> Builtin {
         Builtin { conduct, ..self }
+    }
+
+    /// Declares that the builtin stores its arguments, returns them or gives them to functions, and depends on none of them.
+    pub(crate) const fn passing_on(self) -> Builtin {
+        Builtin { passes_on: true, ..self }
     }
 
     /// Declares that the builtin is special.

@@ -54,6 +54,9 @@ pub struct Reply {
     /// The identity of a suspended run, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The calls that were not made, if the evaluation was a rehearsal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Rehearsed>,
     /// The resources spent.
     pub spent: Spent,
     /// The place at which a suspended run is resumed.
@@ -63,6 +66,45 @@ pub struct Reply {
     /// The failure, if any; its fields are flattened into those of the reply.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// The calls that a rehearsal did not make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rehearsed {
+    /// The calls, in the order of the program.
+    pub calls: Vec<RehearsedCall>,
+    /// A sentence on how the calls are made.
+    pub next: String,
+}
+
+/// A call that a rehearsal did not make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RehearsedCall {
+    /// The name of the server.
+    pub server: String,
+    /// The exact name of the tool.
+    pub tool: String,
+    /// The arguments as they would be sent, an object.
+    pub arguments: serde_json::Value,
+}
+
+impl std::fmt::Display for Rehearsed {
+    /// Writes the numbered calls with all their arguments, and how they are made.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.calls.len() {
+            0 => write!(f, "rehearsed: the program makes no call that may change something")?,
+            1 => write!(f, "rehearsed: 1 call was not made")?,
+            count => write!(f, "rehearsed: {count} calls were not made")?,
+        }
+        for (at, RehearsedCall { server, tool, arguments }) in self.calls.iter().enumerate() {
+            let name = foreign_text::qualified(server, tool);
+            write!(f, "\n\ncall {}: {name} with\n{}", at + 1, reply_lines(&format!("{arguments:#}")))?;
+        }
+        if !self.next.is_empty() {
+            write!(f, "\n\n{}", self.next)?;
+        }
+        Ok(())
+    }
 }
 
 /// Deserializes a value that is present, even if it is null.
@@ -276,6 +318,7 @@ impl Reply {
             calls,
             session,
             run,
+            rehearsed,
             spent: _,
             mark,
             failure,
@@ -298,6 +341,7 @@ impl Reply {
         if let Some(mark) = mark {
             copy_by(mark, |mark| Box::new(Mark { calls: apart(&mark.calls), ..(**mark).clone() }));
         }
+        rehearsed.iter_mut().for_each(copy);
         failure.iter_mut().for_each(copy);
     }
 
@@ -330,6 +374,9 @@ impl Reply {
             let room = limit.saturating_sub(out.len() + before.len() + closing.len() + 40);
             out.push_str(before);
             push_within(&mut out, &reply_lines(self.prints.trim_end_matches('\n')), room);
+        }
+        if let Some(rehearsed) = &self.rehearsed {
+            out.push_str(&format!("\n{rehearsed}"));
         }
         if out.len() + closing.len() > limit {
             let whole = std::mem::take(&mut out);
@@ -366,7 +413,8 @@ impl Reply {
             parts.push("nothing was defined".to_string());
         }
         if !self.calls.is_empty() {
-            let failed = self.calls.iter().filter(|call| !["ok", "asked"].contains(&&*call.outcome)).count();
+            let failed =
+                self.calls.iter().filter(|call| !["ok", "asked", "rehearsed"].contains(&&*call.outcome)).count();
             let plural = if self.calls.len() == 1 { "" } else { "s" };
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));

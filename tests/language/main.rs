@@ -22,6 +22,7 @@ mod plans;
 mod prelude;
 mod printing;
 mod reference;
+mod rehearsals;
 mod replays;
 mod runs;
 mod shortcuts;

@@ -24,14 +24,16 @@ pub const TABLE: &[Builtin] = &[
          Options: `:meta`, its metadata; `:validator`, a predicate that every value it holds must satisfy.",
         &[("(let [a (atom 1)] (swap! a inc) @a)", "2"), ("(meta (atom 1 :meta {:unit :eur}))", "{:unit :eur}")],
         atom,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "volatile!",
         &["[x]"],
         "A mutable reference like an atom, for `vswap!` and `vreset!`.",
         &[("(let [v (volatile! 1)] (vreset! v 2) @v)", "2")],
         volatile,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "Object.",
         &["[]"],
@@ -52,28 +54,32 @@ pub const TABLE: &[Builtin] = &[
         "Sets the atom to `(f value args…)` and returns the new value.",
         &[("(swap! (atom 1) + 2 3)", "6"), ("(let [a (atom {})] (swap! a assoc :k 1) @a)", "{:k 1}")],
         swap,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "reset!",
         &["[atom x]"],
         "Sets the atom to `x` and returns `x`.",
         &[("(reset! (atom 1) 5)", "5")],
         reset,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "swap-vals!",
         &["[atom f & args]"],
         "Like `swap!`, but returns the old and the new value, `[old new]`.",
         &[("(swap-vals! (atom 1) inc)", "[1 2]")],
         swap_vals,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "reset-vals!",
         &["[atom x]"],
         "Like `reset!`, but returns the old and the new value, `[old new]`.",
         &[("(reset-vals! (atom 1) 5)", "[1 5]")],
         reset_vals,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "compare-and-set!",
         &["[atom old new]"],

@@ -25,9 +25,11 @@ pub const TABLE: &[Builtin] = &[
         &[("(apply + [1 2 3])", "6"), ("(apply max 1 2 [5 3])", "5"), ("(apply + nil)", "0")],
         apply,
     )
-    .with_conduct(Conduct::CallsFirst),
+    .with_conduct(Conduct::CallsFirst)
+    .passing_on(),
     Builtin::new("funcall", &["[f & args]"], "Calls `f` with the arguments.", &[("(funcall + 1 2)", "3")], funcall)
-        .with_conduct(Conduct::CallsFirst),
+        .with_conduct(Conduct::CallsFirst)
+        .passing_on(),
     Builtin::new(
         "comp",
         &["[& fs]"],
@@ -41,7 +43,8 @@ pub const TABLE: &[Builtin] = &[
         "A function that calls `f` with `args` followed by its own arguments.",
         &[("((partial + 1 2) 3)", "6"), ("(map (partial * 2) [1 2])", "(2 4)")],
         partial,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "juxt",
         &["[f & fs]"],
@@ -62,9 +65,11 @@ pub const TABLE: &[Builtin] = &[
         "A function of any arguments that returns `x`.",
         &[("(map (constantly 0) [1 2])", "(0 0)")],
         constantly,
-    ),
+    )
+    .passing_on(),
     Builtin::new("identity", &["[x]"], "Returns `x`.", &[("(filter identity [1 nil])", "(1)")], identity)
-        .with_conduct(Conduct::Same),
+        .with_conduct(Conduct::Same)
+        .passing_on(),
     Builtin::new(
         "fnil",
         &["[f default & defaults]"],

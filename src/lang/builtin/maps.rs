@@ -26,7 +26,8 @@ pub const TABLE: &[Builtin] = &[
             ("(hash-map {:a 1} (lambda (k v) (* 2 v)))", "(2)"),
         ],
         hash_map,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "get",
         &["[coll key]", "[coll key default]"],
@@ -49,7 +50,8 @@ pub const TABLE: &[Builtin] = &[
          and a list of pairs, the pair with that key.",
         &[("(assoc {:a 1} :b 2 :a 3)", "{:a 3, :b 2}"), ("(assoc [1 2] 0 9)", "[9 2]"), ("(assoc nil :a 1)", "{:a 1}")],
         assoc,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "dissoc",
         &["[map & keys]"],

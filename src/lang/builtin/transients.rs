@@ -37,14 +37,16 @@ pub const TABLE: &[Builtin] = &[
         "Adds an item to a transient, in place, and returns it.",
         &[("(persistent! (reduce conj! (transient []) [1 2]))", "[1 2]")],
         add,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "assoc!",
         &["[transient key val & keyvals]"],
         "Sets keys of a transient map, or indices of a transient vector, to values in place, and returns it.",
         &[("(persistent! (assoc! (transient [1 2]) 0 5))", "[5 2]")],
         put,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "dissoc!",
         &["[transient key & keys]"],

@@ -269,6 +269,7 @@ pub fn class_name(value: &Value) -> Value {
             CellKind::Var => "clojure.lang.Var",
             CellKind::Matcher => "java.util.regex.Matcher",
             CellKind::Lazy => "clojure.lang.LazySeq",
+            CellKind::Unknown => "java.lang.Object",
         },
         Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
         Value::Exception(_) => "java.lang.Exception",

@@ -19,7 +19,8 @@ pub const TABLE: &[Builtin] = &[
         "The map with the value of `key` (nil if missing) replaced by the result of `f` on it and `args`.",
         &[("(update {:a 1} :a inc)", "{:a 2}"), ("(update {:a 1} :a + 10 20)", "{:a 31}")],
         update,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "update-in",
         &["[coll keys f & args]"],
@@ -29,14 +30,16 @@ pub const TABLE: &[Builtin] = &[
             ("(update-in {} [:a :b] (fnil inc 0))", "{:a {:b 1}}"),
         ],
         update_in,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "assoc-in",
         &["[coll keys val]"],
         "The nested map with the value at a path of keys set to `val`; missing maps along the path are created.",
         &[("(assoc-in {:a {:b 1}} [:a :c] 2)", "{:a {:b 1, :c 2}}"), ("(assoc-in nil [:a :b] 1)", "{:a {:b 1}}")],
         assoc_in,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "dissoc-in",
         &["[map keys]"],

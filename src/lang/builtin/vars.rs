@@ -164,7 +164,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("local-var*", &["[value]"], "Expansion of `with-local-vars`.", &[], |machine, arguments| {
         let content = State::Done(take(arguments, 0));
         Ok(Value::Cell(machine.core.heap.allocate(CellKind::Var, content)))
-    }),
+    })
+    .passing_on(),
 ];
 
 /// Aliases of builtins of this file.

@@ -207,6 +207,8 @@ codes! {
     ProgramTooLarge,
     /// A lazy sequence or delay that needs its own value.
     RecursiveRealisation,
+    /// The result of a call was used that a rehearsal did not make.
+    RehearsedResult,
     /// A replayed run differs from its record; nothing was called.
     ReplayDiverged,
     /// A `derive` that an ancestor implies already.

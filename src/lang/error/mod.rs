@@ -220,6 +220,9 @@ pub enum Halt {
     Suspended,
     /// A replayed run differs from its record, as the text describes.
     Diverged(String),
+    /// The program used the result of this tool, which a rehearsal does not know. A handler would take the error for one of
+    /// the tool.
+    Rehearsed(String),
 }
 
 /// The payload of an early exit: a single pointer, so that an `Outcome` is no larger than a value.

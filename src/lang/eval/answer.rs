@@ -89,7 +89,9 @@ impl Machine {
     /// Returns whether an answer is truthy, and drops it.
     #[inline(always)]
     pub(super) fn holds(&mut self, answer: Answer) -> bool {
-        self.discard(answer);
+        if let Answer::Passed = answer {
+            return std::mem::take(&mut self.passed).is_truthy();
+        }
         answer.is_truthy()
     }
 

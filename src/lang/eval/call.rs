@@ -373,6 +373,10 @@ impl Machine {
                 if !bound.builtin.arity.accepts(all.len()) {
                     return Err(builtin_arity(bound.builtin, all.len()).into());
                 }
+                // Functions made of others pass their arguments on.
+                if machine.core.heap.has_unknown() && !bound.builtin.is_internal() {
+                    machine.refuse_unknown(bound.builtin, &all)?;
+                }
                 (bound.builtin.run)(machine, &mut all)
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
@@ -419,6 +423,7 @@ impl Machine {
                 }
             },
             Value::Closure(_) => self.call(callee, arguments),
+            Value::Cell(cell) if cell.is_unknown() => Err(self.depends_on(cell)),
             Value::Cell(_) => match transients::content(self, callee)? {
                 Some(content) => self.apply_slice(&content, arguments),
                 None => Err(not_callable(callee, arguments).into()),
@@ -453,6 +458,7 @@ impl Machine {
             return Err(builtin_arity(builtin, arguments.len()).into());
         }
         let result = match native {
+            _ if self.core.heap.has_unknown() => self.run_in_rehearsal(builtin, native, arguments),
             None => (builtin.run)(self, arguments),
             Some(native) => self.run_native(native, arguments),
         };
@@ -461,7 +467,7 @@ impl Machine {
 
     /// Calls a function of the embedder. A panic in it is the error `FunctionPanic` of this call, and memory that the
     /// panic handler took is not charged.
-    fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
+    pub(super) fn run_native(&mut self, native: &Native, arguments: &mut [Value]) -> Outcome<Value> {
         let (top, depth, nesting) = (self.stack.len(), self.depth, self.nesting);
         let (live, high) = (meter::balance(), meter::mark());
         let writes = self.core.heap.writes();

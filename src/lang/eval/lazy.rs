@@ -378,6 +378,7 @@ impl Machine {
             return Ok(value.clone());
         }
         Ok(match collection {
+            Value::Cell(cell) if cell.is_unknown() => return Err(self.depends_on(cell)),
             Value::Map(map) => match self.entry_in(map, key)? {
                 Some((_, value)) => value.clone(),
                 None => {

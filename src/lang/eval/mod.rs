@@ -19,6 +19,7 @@ mod macros;
 mod metadata;
 mod names;
 mod operators;
+mod rehearsal;
 mod tools;
 pub(crate) mod transients;
 mod vars;

@@ -179,6 +179,9 @@ impl Machine {
         let Some((last, first)) = nodes.split_last() else { return Ok(Answer::Nil) };
         for node in first {
             let answer = self.argument(frame, node)?;
+            if let Answer::Passed = answer {
+                self.passed.touch();
+            }
             if answer.is_truthy() == until {
                 return Ok(answer);
             }

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::value::Value;
 pub use notes::Notes;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The kind of a cell.
@@ -34,6 +34,8 @@ pub enum CellKind {
     Matcher,
     /// `(lazy-seq …)` and the results of the lazy builtins
     Lazy,
+    /// The result of a call that a rehearsal did not make; the content is the name of the tool.
+    Unknown,
 }
 
 /// A reference to a cell. Each cell has a single handle, shared by all values that refer to it.
@@ -51,8 +53,9 @@ impl Handle {
         self.serial
     }
 
-    /// The user-visible name of its kind, with an article.
+    /// The user-visible name of its kind, with an article: for texts and errors, which depend on what the value is.
     pub(crate) fn kind(&self) -> &'static str {
+        self.touch();
         match self.kind {
             CellKind::Atom => "an atom",
             CellKind::Volatile => "a volatile",
@@ -61,6 +64,20 @@ impl Handle {
             CellKind::Var => "a var",
             CellKind::Matcher => "a matcher",
             CellKind::Lazy => "a lazy sequence",
+            CellKind::Unknown => "an unknown result",
+        }
+    }
+
+    /// Returns true for a result that a rehearsal does not know.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.kind == CellKind::Unknown
+    }
+
+    /// Records that something depends on the content, if that is unknown.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if self.is_unknown() {
+            self.released.touch(self.index);
         }
     }
 
@@ -84,9 +101,20 @@ struct Released {
     /// The lists of heaps that were forked from this one, each with the serial number of the last handle that they
     /// share.
     forks: Mutex<Vec<(Weak<Released>, u64)>>,
+    /// The first unknown result on which something depends: its index + 1, 0 if there is none, or [`UNWATCHED`].
+    touched: AtomicU32,
 }
 
+/// The mark of a heap that does not record the use of unknown results.
+const UNWATCHED: u32 = u32::MAX;
+
 impl Released {
+    #[cold]
+    fn touch(&self, index: u32) {
+        // The first use counts.
+        let _ = self.touched.compare_exchange(0, index.saturating_add(1), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     fn push(&self, index: u32, serial: u64) {
         for (fork, last) in self.forks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             if serial <= *last
@@ -163,6 +191,8 @@ pub struct Heap {
     sweep_at: usize,
     /// The number of cells at which a running program is interrupted for a sweep.
     sweep_amid_at: usize,
+    /// True once it has had an unknown result.
+    has_unknown: bool,
 }
 
 /// An undo record: a cell before the running form changed it.
@@ -196,6 +226,7 @@ impl Default for Heap {
             writes: 0,
             sweep_at: FIRST_SWEEP,
             sweep_amid_at: FIRST_SWEEP_AMID,
+            has_unknown: false,
         }
     }
 }
@@ -204,6 +235,7 @@ impl Heap {
     /// Allocates a cell.
     pub fn allocate(&mut self, kind: CellKind, state: State) -> Arc<Handle> {
         self.reclaim();
+        self.has_unknown |= kind == CellKind::Unknown;
         self.serial += 1;
         let index = self.free.pop().unwrap_or_else(|| self.another());
         let released = self.released.get_or_insert_default().clone();
@@ -212,6 +244,36 @@ impl Heap {
         let cell = Cell { state, handle: Arc::downgrade(&handle), journaled: self.form };
         *self.slot(index) = Some(cell);
         handle
+    }
+
+    /// Returns true once the heap has had a result that a rehearsal does not know.
+    #[inline(always)]
+    pub fn has_unknown(&self) -> bool {
+        self.has_unknown
+    }
+
+    /// Returns the content of the unknown result on which something has come to depend since the last call, if there is
+    /// one.
+    pub fn take_touched(&self) -> Option<&Value> {
+        let touched = &self.released.as_ref()?.touched;
+        let index = touched.load(Ordering::Relaxed);
+        let index = index.checked_sub(1).filter(|_| index != UNWATCHED)? as usize;
+        touched.store(0, Ordering::Relaxed);
+        self.blocks.get(index / BLOCK)?.get(index % BLOCK)?.as_ref()?.state.held()
+    }
+
+    /// Records from now on whether something depends on an unknown result, or stops to; returns what
+    /// [`rewatch`](Heap::rewatch) takes to go back.
+    pub fn watch(&self, is_on: bool) -> u32 {
+        let next = if is_on { 0 } else { UNWATCHED };
+        self.released.as_ref().map_or(0, |released| released.touched.swap(next, Ordering::Relaxed))
+    }
+
+    /// Goes back to the state before [`watch`](Heap::watch).
+    pub fn rewatch(&self, before: u32) {
+        if let Some(released) = &self.released {
+            released.touched.store(before, Ordering::Relaxed);
+        }
     }
 
     /// Appends a slot; returns its index.
@@ -396,6 +458,7 @@ impl Heap {
             cells
         });
         let mut fork = Heap {
+            has_unknown: self.has_unknown,
             blocks: blocks.collect(),
             free: self.free.clone(),
             notes: self.notes.clone(),

@@ -78,6 +78,9 @@ pub enum ToolReply {
     /// The run is replayed, and the call differs from the recorded one, as the text describes. Nothing was sent. The
     /// program cannot catch this.
     Diverged(String),
+    /// The call was not made, because the evaluation is a rehearsal. The program gets a value that it can pass on, but
+    /// that it cannot look into.
+    Rehearsed,
     /// The evaluation was cancelled, or its total time elapsed, while the host waited.
     Stopped,
 }
@@ -100,6 +103,7 @@ impl ToolReply {
             ToolReply::Ask(_) => "asked",
             ToolReply::Unapproved(_) => "ToolNeedsApproval",
             ToolReply::Diverged(_) => "ReplayDiverged",
+            ToolReply::Rehearsed => "rehearsed",
             ToolReply::Stopped => "stopped",
         }
     }

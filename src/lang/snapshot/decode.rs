@@ -442,6 +442,7 @@ fn cell_kind(name: &str) -> CellKind {
         "delay" => CellKind::Delay,
         "local-var" => CellKind::Var,
         "matcher" => CellKind::Matcher,
+        "unknown" => CellKind::Unknown,
         _ => CellKind::Lazy,
     }
 }

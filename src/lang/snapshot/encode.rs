@@ -408,6 +408,7 @@ impl<'m> Encoder<'m> {
             CellKind::Delay => "delay",
             CellKind::Var => "local-var",
             CellKind::Matcher => "matcher",
+            CellKind::Unknown => "unknown",
             CellKind::Lazy => "lazy",
         };
         let state = self.machine.core.heap.state(handle)?.clone();

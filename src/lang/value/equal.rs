@@ -156,7 +156,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         }
         (Value::Bound(a), Value::Bound(b)) => Arc::ptr_eq(a, b),
         (Value::Tool(a), Value::Tool(b)) => a.tool.server == b.tool.server && a.tool.name == b.tool.name,
-        (Value::Cell(a), Value::Cell(b)) => Arc::ptr_eq(a, b),
+        (Value::Cell(a), Value::Cell(b)) if Arc::ptr_eq(a, b) => true,
         (Value::Exception(a), Value::Exception(b)) => Arc::ptr_eq(a, b),
         (Value::List(a), Value::List(b)) if Arc::ptr_eq(a, b) => true,
         (Value::Vector(a), Value::Vector(b)) if Arc::ptr_eq(a, b) => true,
@@ -182,6 +182,13 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Reduced(_), Value::Reduced(_)) => return None,
         (Value::List(_) | Value::Vector(_) | Value::Lazy(_), Value::List(_) | Value::Vector(_) | Value::Lazy(_)) => {
             return None;
+        }
+        (Value::Cell(cell), other) | (other, Value::Cell(cell)) => {
+            cell.touch();
+            if let Value::Cell(other) = other {
+                other.touch();
+            }
+            false
         }
         _ => false,
     })
@@ -427,7 +434,10 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
             Identity::Place => bound.builtin.name.hash(state),
         },
         Value::Tool(tool) => tool.tool.name.hash(state),
-        Value::Cell(handle) | Value::Lazy(handle) => state.write_u64(handle.serial()),
+        Value::Cell(handle) | Value::Lazy(handle) => {
+            handle.touch();
+            state.write_u64(handle.serial());
+        }
         Value::Exception(error) => match identity {
             Identity::Address => state.write_usize(Arc::as_ptr(error).addr()),
             Identity::Place => error.code.hash(state),

@@ -233,7 +233,16 @@ impl Value {
     /// True for everything but `nil` and `false`.
     #[inline]
     pub fn is_truthy(&self) -> bool {
+        self.touch();
         !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    /// Records that something depends on the value, if it is a result that a rehearsal does not know.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if let Value::Cell(cell) = self {
+            cell.touch();
+        }
     }
 
     /// True for `nil`.

@@ -220,6 +220,7 @@ impl Secrets {
             ToolReply::Unapproved(text) => ToolReply::Unapproved(self.redact_own(text)),
             ToolReply::Diverged(text) => ToolReply::Diverged(self.redact_own(text)),
             ToolReply::Ask(question) => ToolReply::Ask(question),
+            ToolReply::Rehearsed => ToolReply::Rehearsed,
             ToolReply::Stopped => ToolReply::Stopped,
         }
     }
@@ -232,6 +233,9 @@ impl Secrets {
         }
         if let Some(value) = reply.json.take() {
             reply.json = Some(self.redact_value(value));
+        }
+        for call in reply.rehearsed.iter_mut().flat_map(|rehearsed| &mut rehearsed.calls) {
+            call.arguments = self.redact_value(std::mem::take(&mut call.arguments));
         }
         for call in &mut reply.calls {
             call.note.iter_mut().for_each(|note| self.redact_in(note));

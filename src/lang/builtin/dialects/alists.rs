@@ -42,7 +42,8 @@ pub const TABLE: &[Builtin] = &[
             machine.reserve_values(rest.len() as u64)?;
             Ok(Value::list([vec![pair], rest].concat()))
         },
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "alist->map",
         &["[]", "[alist]"],

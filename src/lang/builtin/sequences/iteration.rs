@@ -44,12 +44,14 @@ fn page(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let key = take(arguments, 4);
     let [step, is_page, item_of, key_of, ..] = arguments else { return Ok(Value::Nil) };
     let page = machine.call1(step, key)?;
+    page.touch();
     let goes_on = if is_page.is_nil() { !page.is_nil() } else { machine.call1(is_page, page.clone())?.is_truthy() };
     if !goes_on {
         return Ok(Value::Nil);
     }
     let item = if item_of.is_nil() { page.clone() } else { machine.call1(item_of, page.clone())? };
     let key = if key_of.is_nil() { page } else { machine.call1(key_of, page)? };
+    key.touch();
     if key.is_nil() {
         return Ok(before(item, Value::Nil));
     }

@@ -19,25 +19,29 @@ use std::sync::Arc;
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("list", &["[& items]"], "A list of the arguments.", &[("(list 1 2)", "(1 2)")], list)
-        .with_conduct(Conduct::Collects),
+        .with_conduct(Conduct::Collects)
+        .passing_on(),
     Builtin::new(
         "list*",
         &["[args]", "[item & items-and-args]"],
         "A list of the arguments, the last of which is a sequence of further items.",
         &[("(list* 1 2 [3 4])", "(1 2 3 4)")],
         list_star,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "cons",
         &["[x coll]"],
         "A sequence of `x` followed by the items of `coll`; of two scalars, a pair.",
         &[("(cons 1 [2 3])", "(1 2 3)"), ("(cons :a 1)", "[:a 1]")],
         cons,
-    ),
+    )
+    .passing_on(),
     Builtin::new("vec", &["[coll]"], "A vector of the items of `coll`.", &[("(vec (range 3))", "[0 1 2]")], vec)
         .with_conduct(Conduct::Same),
     Builtin::new("vector", &["[& items]"], "A vector of the arguments.", &[("(vector 1 2)", "[1 2]")], vector)
-        .with_conduct(Conduct::Collects),
+        .with_conduct(Conduct::Collects)
+        .passing_on(),
     Builtin::new(
         "range",
         &["[]", "[end]", "[start end]", "[start end step]"],
@@ -59,7 +63,8 @@ pub const TABLE: &[Builtin] = &[
         "`x` repeated `n` times, or infinitely.",
         &[("(repeat 3 :a)", "(:a :a :a)"), ("(take 2 (repeat 1))", "(1 1)")],
         repeat,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "repeatedly",
         &["[f]", "[n f]"],

@@ -196,6 +196,7 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         let kept = machine.call1(&function, item)?;
+        kept.touch();
         if !kept.is_nil() {
             out.push(kept);
             machine.grown(out.len())?;

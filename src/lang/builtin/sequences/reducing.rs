@@ -24,7 +24,8 @@ pub const TABLE: &[Builtin] = &[
         ],
         reduce,
     )
-    .with_conduct(Conduct::Folds),
+    .with_conduct(Conduct::Folds)
+    .passing_on(),
     Builtin::new(
         "reduce-kv",
         &["[f init coll]"],
@@ -39,7 +40,8 @@ pub const TABLE: &[Builtin] = &[
         "The intermediate results of `reduce`.",
         &[("(reductions + [1 2 3])", "(1 3 6)"), ("(reductions conj [] [1 2])", "([] [1] [1 2])")],
         reductions,
-    ),
+    )
+    .passing_on(),
     Builtin::new(
         "fold",
         &["[f init coll]"],
@@ -69,7 +71,8 @@ pub const TABLE: &[Builtin] = &[
         &[("(reduce (fn [a x] (if (> x 2) (reduced a) (+ a x))) 0 (range))", "3")],
         reduced,
     )
-    .with_conduct(Conduct::Same),
+    .with_conduct(Conduct::Same)
+    .passing_on(),
     Builtin::new(
         "reduced?",
         &["[x]"],
@@ -104,7 +107,8 @@ pub const TABLE: &[Builtin] = &[
         "Adds items: at the end of a vector, at the front of a list, into a map or set.",
         &[("(conj [1] 2)", "[1 2]"), ("(conj '(1) 2)", "(2 1)"), ("(conj {:a 1} [:b 2])", "{:a 1, :b 2}")],
         conj,
-    ),
+    )
+    .passing_on(),
 ];
 
 /// Aliases from other Lisps.

@@ -117,7 +117,8 @@ fn make_stateful(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
 
 /// The final step when transducing into a collection.
 pub static PUSH: Builtin =
-    Builtin::new("push*", &["[]", "[result]", "[result item]"], "The last step of `into` and `sequence`.", &[], push);
+    Builtin::new("push*", &["[]", "[result]", "[result item]"], "The last step of `into` and `sequence`.", &[], push)
+        .passing_on();
 
 fn push(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments {
@@ -193,7 +194,8 @@ static GATHER: Builtin = Builtin::new(
     "The last step of `sequence` and `eduction`.",
     &[],
     gather,
-);
+)
+.passing_on();
 
 fn gather(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let [buffer, _, item] = arguments {

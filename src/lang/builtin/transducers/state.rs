@@ -199,7 +199,10 @@ fn keep_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     let index = counted(machine, &on.cell)?;
     match machine.call2(&on.parameter, Value::Int(index), std::mem::take(&mut on.item))? {
         Value::Nil => Ok(on.result),
-        made => on.pass(machine, made),
+        made => {
+            made.touch();
+            on.pass(machine, made)
+        }
     }
 }
 

@@ -103,7 +103,10 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     };
     match machine.call1(&function, item)? {
         Value::Nil => Ok(result),
-        made => machine.call2(&step, result, made),
+        made => {
+            made.touch();
+            machine.call2(&step, result, made)
+        }
     }
 }
 

@@ -180,7 +180,9 @@ impl Machine {
             }
         };
         let arguments = tool_arguments(tool, arguments)?;
-        let mut text = json::write(self, &arguments, false)?;
+        let text = json::write(self, &arguments, false);
+        self.check_unknown()?;
+        let mut text = text?;
         // A run that has been cancelled makes no further call.
         self.check_time()?;
         self.core.meter.call()?;
@@ -259,6 +261,7 @@ impl Machine {
                 self.reserve(text.len() as u64)?;
                 Ok(Value::string(text))
             }
+            ToolReply::Rehearsed => Ok(self.unknown_result(&name())),
             ToolReply::Error(error) => Err(tool_error(error, &name()).into()),
             ToolReply::Denied(rule) => Err(denial(&name(), rule).into()),
             ToolReply::Diverged(how) => Err(Halt::Diverged(how.clone()).into()),
