@@ -16,6 +16,7 @@ use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
 use crate::server::policy::{Approver, Decision};
+use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::system;
 
 /// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: do not drop it on a
@@ -90,7 +91,29 @@ impl Connections {
         calls: &RunCalls,
     ) -> Arc<dyn Host> {
         let host = self.evaluation_of(program, cancel, limits).asking(program, approver);
-        Arc::new(host.observed(Arc::default(), Arc::clone(&calls.0)))
+        let host = host.rehearsing(calls.rehearsal.clone());
+        Arc::new(host.observed(Arc::default(), Arc::clone(&calls.requests)))
+    }
+
+    /// Like [`Connections::host`], for a rehearsal: calls that may change something are not made, but collected.
+    pub fn host_rehearsing(
+        &self,
+        cancel: CancellationToken,
+        limits: &Limits,
+        rehearsal: &Arc<Rehearsal>,
+    ) -> Arc<dyn Host> {
+        self.evaluation(cancel, limits).rehearsing(Some(Arc::clone(rehearsal))).into_host()
+    }
+
+    /// Like [`Connections::host_asking`], for the program of a change set: the approver is asked about each call.
+    pub fn host_committing(
+        &self,
+        cancel: CancellationToken,
+        limits: &Limits,
+        changes: &ChangeSet,
+        approver: Arc<dyn Approver>,
+    ) -> Arc<dyn Host> {
+        self.evaluation(cancel, limits).asking(&changes.program, approver).committing(changes)
     }
 
     /// Creates the host of a program that a person has written.

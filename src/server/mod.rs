@@ -71,6 +71,7 @@ pub use runs::LONGEST_RUN_KEY;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::recorded::{RecordOptions, Recorded, fingerprint};
+pub use runs::rehearsal::{ChangeSet, Rehearsal};
 pub use runs::stored::{DecisionRecord, OpenCall, RunState, StoredRun};
 pub use secrets::Secrets;
 pub use serve::ServeOptions;

@@ -47,6 +47,8 @@ mod protocol;
 mod quarantine;
 mod real_peers;
 mod recorded_runs;
+#[cfg(unix)]
+mod rehearsals;
 mod revocation;
 mod rounds;
 mod secrets;

@@ -17,6 +17,8 @@ pub(in crate::server) struct EvalRequest {
     /// The text of a JSON value.
     pub(in crate::server) data: Option<String>,
     pub(in crate::server) limits: Limits,
+    /// True if calls that may change something are not made.
+    pub(in crate::server) rehearse: bool,
 }
 
 /// A call of `lisp_env`.
@@ -142,7 +144,8 @@ impl EvalRequest {
         usual: &Limits,
         most: &Limits,
     ) -> Result<EvalRequest, Refused> {
-        let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits", "run"], arguments)?;
+        let mut arguments =
+            Arguments::new("lisp_eval", &["program", "session", "data", "limits", "run", "rehearse"], arguments)?;
         let program = arguments.text("program")?.ok_or_else(|| {
             Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
         })?;
@@ -165,12 +168,18 @@ impl EvalRequest {
             Some(other) => return Err(arguments.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
         }
         limits.clamp_to(most);
+        let rehearse = match arguments.take("rehearse") {
+            None => false,
+            Some(Value::Bool(rehearse)) => rehearse,
+            Some(other) => return Err(arguments.wrong("rehearse", "true or false", &other)),
+        };
         let data = arguments.take("data").map(|data| match data {
             // Clients that do not support untyped arguments send objects as text.
             Value::String(text) if is_object_or_array(&text) => text,
             other => other.to_string(),
         });
-        Ok(EvalRequest { program, session: arguments.text("session")?.filter(|text| !text.is_empty()), data, limits })
+        let session = arguments.text("session")?.filter(|text| !text.is_empty());
+        Ok(EvalRequest { program, session, data, limits, rehearse })
     }
 }
 
@@ -276,7 +285,7 @@ mod tests {
         assert_eq!(
             message(json!({"progam": "x"})),
             (
-                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`".into(),
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `rehearse`".into(),
                 Some("Did you mean program?".into())
             )
         );

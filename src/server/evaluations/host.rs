@@ -26,6 +26,8 @@ use crate::server::evaluations::guarded::Guarded;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Consent, Grants, no_approver};
+use crate::server::runs::MOST_LOGGED;
+use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::telemetry::log;
 
@@ -57,6 +59,8 @@ pub struct EvaluationHost {
     asked: Mutex<HashMap<CallId, AskedCall>>,
     /// The denied tools that the program has named, as server and tool.
     refused: Mutex<HashSet<(String, String)>>,
+    /// Collects the calls that may change something, if they are not made.
+    rehearsal: Option<Arc<Rehearsal>>,
 }
 
 impl EvaluationHost {
@@ -87,6 +91,7 @@ impl EvaluationHost {
             guarded: None,
             asked: Mutex::default(),
             refused: Mutex::default(),
+            rehearsal: None,
         }
     }
 
@@ -117,6 +122,17 @@ impl EvaluationHost {
     /// Sets where the origins of values are recorded. Must be called before [`EvaluationHost::known_as`].
     pub(in crate::server) fn guarded(self, guarded: Option<Guarded>) -> EvaluationHost {
         EvaluationHost { guarded, ..self }
+    }
+
+    /// Sets where the calls are collected that a rehearsal does not make.
+    pub(in crate::server) fn rehearsing(self, rehearsal: Option<Arc<Rehearsal>>) -> EvaluationHost {
+        EvaluationHost { rehearsal, ..self }
+    }
+
+    /// Returns the host of a program that makes the calls of a change set, each once a person has approved it.
+    pub(in crate::server) fn committing(self, changes: &ChangeSet) -> Arc<dyn Host> {
+        let log = RunLog::new(changes.log.clone(), Keep::Form, MOST_LOGGED);
+        Arc::new(Recorder::new(Arc::new(self), Arc::new(log)))
     }
 
     /// Sets what describes the runs of the principal.
@@ -335,13 +351,16 @@ impl Host for EvaluationHost {
         let span = log::call_span(&self.identity, &server, &tool);
         let bound = call.remaining;
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
+        let rehearsed = self.rehearsal.as_ref().map(|rehearsal| (rehearsal, call.clone()));
         let (steps, heard) = mpsc::channel();
         // Approval by a person may take time: the lease is checked again before anything is sent.
         let is_held = |requests: &Arc<SessionRequests>| requests.has_lease() || requests.has_log();
-        let announcer = (audited.is_some() || self.session_requests.as_ref().is_some_and(is_held)).then(|| {
+        let is_announced = audited.is_some() || self.session_requests.as_ref().is_some_and(is_held);
+        let announcer = (is_announced || rehearsed.is_some()).then(|| {
             let steps = steps.clone();
             // An announcement that is not received is answered by its drop.
-            Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))
+            let announcer = Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)));
+            announcer.rehearsing(rehearsed.is_some())
         });
         let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
@@ -351,8 +370,10 @@ impl Host for EvaluationHost {
         };
         let ended = move |outcome| _ = steps.send(Step::Ended(outcome));
         self.spawn(end.clone(), Some(bound), work.instrument(span.clone()), ended);
+        let mut withheld = None;
         let answered = loop {
             match (heard.recv(), &mut audited) {
+                (Ok(Step::Announced(announced)), _) if announced.is_withheld() => withheld = Some(announced.withhold()),
                 // This stops the task before it learns that there is no answer.
                 (Ok(Step::Announced(_)), _) if self.has_lost_session() => {}
                 (Ok(Step::Announced(announced)), audited) => match (self.starting(&id, &announced), audited) {
@@ -365,13 +386,22 @@ impl Host for EvaluationHost {
             }
         };
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let (Answered { reply, rule, mut note }, took) = answered.unwrap_or_else(|interrupted| {
+        let (Answered { mut reply, mut rule, mut note }, took) = answered.unwrap_or_else(|interrupted| {
             let reply = match interrupted {
                 Interrupted::Lost if !end.is_cancelled() => ToolReply::Error(interrupted.error(&server)),
                 Interrupted::Stopped | Interrupted::Lost => ToolReply::Stopped,
             };
             (Answered { reply, rule: None, note: None }, asked.elapsed())
         });
+        if let Some((rehearsal, call)) = rehearsed {
+            if let ToolReply::Ask(question) = &reply {
+                withheld = Some((question.arguments.clone(), question.reason.clone()));
+            }
+            if let Some((arguments, allowed)) = withheld {
+                rehearsal.withhold(call, arguments);
+                (reply, rule) = (ToolReply::Rehearsed, Some(allowed));
+            }
+        }
         if matches!(reply, ToolReply::Ask(_)) {
             self.asked().insert(id, AskedCall { audited, since: asked });
             return reply;
@@ -421,6 +451,9 @@ impl Host for EvaluationHost {
     }
 
     fn fork_session(&self) -> Result<String, String> {
+        if self.rehearsal.is_some() {
+            return Err("a rehearsal makes no sessions".to_owned());
+        }
         self.session_requests.as_ref().ok_or(NO_HANDLES)?.fork()
     }
 
@@ -429,6 +462,9 @@ impl Host for EvaluationHost {
     }
 
     fn close_session(&self) -> Result<(), String> {
+        if self.rehearsal.is_some() {
+            return Err("a rehearsal closes no session".to_owned());
+        }
         self.session_requests.as_ref().ok_or(NO_HANDLES)?.close();
         Ok(())
     }

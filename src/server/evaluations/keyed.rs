@@ -8,6 +8,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::identity::{LOCAL, sha256_of_json};
+use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{FoundRun, Resumption, RunKey, RunSession, Runs};
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
@@ -25,7 +26,11 @@ pub struct KeyedRuns {
 
 /// The connection between a host and the record of a run: a call that may change something is recorded before it is made.
 #[derive(Clone)]
-pub struct RunCalls(pub(in crate::server) Arc<SessionRequests>);
+pub struct RunCalls {
+    pub(in crate::server) requests: Arc<SessionRequests>,
+    /// Collects the calls that are not made, if the program is rehearsed.
+    pub(in crate::server) rehearsal: Option<Arc<Rehearsal>>,
+}
 
 /// The outcome of a program with a run key.
 pub struct KeyedReply {
@@ -60,7 +65,22 @@ impl KeyedRuns {
         request: Request,
         host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
     ) -> Result<KeyedReply, Box<Reply>> {
-        self.try_to_evaluate(key, request, host).map_err(|refused| Box::new(refused.reply()))
+        self.try_to_evaluate(key, request, host, None).map_err(|refused| Box::new(refused.reply()))
+    }
+
+    /// Like [`KeyedRuns::evaluate`], but calls that may change something are not made: they are kept as the calls of a run
+    /// with that key, which makes them once a person has decided on each.
+    ///
+    /// # Errors
+    /// Returns a reply that says why nothing was evaluated.
+    pub fn rehearse(
+        &self,
+        key: &str,
+        request: Request,
+        host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
+    ) -> Result<KeyedReply, Box<Reply>> {
+        let rehearsal = Some(Arc::default());
+        self.try_to_evaluate(key, request, host, rehearsal).map_err(|refused| Box::new(refused.reply()))
     }
 
     fn try_to_evaluate(
@@ -68,8 +88,12 @@ impl KeyedRuns {
         key: &str,
         mut request: Request,
         host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
+        rehearsal: Option<Arc<Rehearsal>>,
     ) -> Result<KeyedReply, Refused> {
-        let digest = sha256_of_json(&(&request.program, &request.data));
+        let digest = match rehearsal {
+            Some(_) => sha256_of_json(&(&request.program, &request.data, "rehearsed")),
+            None => sha256_of_json(&(&request.program, &request.data)),
+        };
         let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
         let key = RunKey::new(LOCAL, key, digest);
         let environment = || Arc::clone(&self.sandbox).environment();
@@ -88,7 +112,8 @@ impl KeyedRuns {
                 let reply = Reply { status, run: Some(asked.identity), ..Reply::default() };
                 return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown });
             }
-            Some(FoundRun { session, limits, asked, .. }) => {
+            Some(FoundRun { session, program, limits, asked, .. }) => {
+                request.program = program;
                 let entry = match session {
                     RunSession::Here(entry) => entry,
                     RunSession::Stored(handle) => Entry::in_store(LOCAL, &handle, environment()),
@@ -99,8 +124,11 @@ impl KeyedRuns {
             }
         };
         let requests = Arc::<SessionRequests>::default();
-        let host = host(&RunCalls(Arc::clone(&requests)));
+        // A run that is resumed makes its calls.
+        let rehearsal = rehearsal.filter(|_| resumption.is_none());
+        let host = host(&RunCalls { requests: Arc::clone(&requests), rehearsal: rehearsal.clone() });
         let run = ProgramRun {
+            rehearsal,
             program: request,
             resumption,
             key,
@@ -121,7 +149,7 @@ impl KeyedRuns {
         };
         let Finished { mut reply, asked, .. } = run.run(&mut entry.session.blocking_lock(), host)?;
         let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown);
-        reply.run = asked.map(|asked| asked.identity);
+        reply.run = asked.map(|asked| asked.identity).or(reply.run);
         Ok(KeyedReply { reply, open })
     }
 }

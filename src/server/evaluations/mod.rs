@@ -5,6 +5,7 @@ pub(in crate::server) mod guarded;
 pub(in crate::server) mod host;
 pub(in crate::server) mod keyed;
 mod program;
+mod rehearse;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,7 @@ use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Grants};
 use crate::server::runs::grants::SessionGrants;
+use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, FoundRun, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -101,6 +103,7 @@ pub(in crate::server) struct Evaluations {
 }
 
 /// The parts of an evaluation's host.
+#[derive(Default)]
 struct Hosted {
     /// The number of tool calls that may be under way at once.
     slots: u32,
@@ -109,6 +112,7 @@ struct Hosted {
     grants: Option<Arc<dyn Grants>>,
     run_status: Option<RunStatus>,
     guarded: Option<Guarded>,
+    rehearsal: Option<Arc<Rehearsal>>,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -338,7 +342,10 @@ impl Evaluations {
         let guarded = Guarded::new(&self.downstreams, entry.origins());
         // Without a connection it is unknown what the model has read before.
         let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
+        // A run that is resumed makes its calls.
+        let rehearsal = (request.rehearse && resumption.is_none()).then(Arc::<Rehearsal>::default);
         let run = ProgramRun {
+            rehearsal: rehearsal.clone(),
             program: Request {
                 program: request.program,
                 data: request.data.filter(|_| resumption.is_none()),
@@ -372,7 +379,8 @@ impl Evaluations {
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
         let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
         let run_status = Some(run_status);
-        let hosted = Hosted { slots, identity: Arc::new(identity.clone()), requests, grants, run_status, guarded };
+        let identity = Arc::new(identity.clone());
+        let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal };
         let finished = self.blocking(turn, caller, hosted, work).await?;
         if let Some(own) = caller.own.as_ref().filter(|_| entry.origins().is_read()) {
             own.origins().read_elsewhere();
@@ -473,8 +481,7 @@ impl Evaluations {
         let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
-        let hosted =
-            Hosted { slots: 1, identity, requests: Arc::default(), grants: None, run_status: None, guarded: None };
+        let hosted = Hosted { slots: 1, identity, ..Hosted::default() };
         self.blocking(turn, caller, hosted, move |session, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;
@@ -527,14 +534,14 @@ impl Evaluations {
         hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let Hosted { slots, identity, requests, grants, run_status, guarded } = hosted;
+        let Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         let downstreams = Arc::clone(&self.downstreams);
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
         let host = host.guarded(guarded).known_as(identity, Arc::clone(&caller.approver), grants);
-        let host = host.with_runs(run_status);
+        let host = host.with_runs(run_status).rehearsing(rehearsal);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {

@@ -7,6 +7,7 @@ use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
 use crate::server::runs::recorded::Recording;
+use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, RunKey, Runs, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -44,6 +45,8 @@ pub(super) struct ProgramRun {
     pub(super) is_unread: bool,
     /// The words of the user, if the client passes them.
     pub(super) words: Option<String>,
+    /// Collects the calls that are not made, if the program is only rehearsed.
+    pub(super) rehearsal: Option<Arc<Rehearsal>>,
     /// The audit log, if there is one, with the record that announces the program.
     pub(super) audit: Option<(Arc<AuditLog>, Secrets, Record)>,
 }
@@ -67,6 +70,9 @@ impl ProgramRun {
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
     pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Finished, Refused> {
+        if let Some(rehearsal) = self.rehearsal.take() {
+            return self.rehearse(&rehearsal, session, host);
+        }
         // Requests that resume the same run take turns at its session: the first takes it.
         let caller = self.entry.caller();
         let resumption = self.resumption.take();

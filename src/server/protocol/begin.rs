@@ -92,9 +92,14 @@ impl Front {
             (Some(_), Some(found)) => {
                 let mut limits = found.limits.clone();
                 limits.clamp_to(&most);
-                EvalRequest { program: found.program.clone(), session: None, data: None, limits }
+                EvalRequest { program: found.program.clone(), session: None, data: None, limits, rehearse: false }
             }
             _ => EvalRequest::read(arguments, &usual, &most)?,
+        };
+        // A rehearsal with a key is continued by another program than that of the call.
+        let request = match &found {
+            Some(found) => EvalRequest { program: found.program.clone(), ..request },
+            None => request,
         };
         let key = key.filter(|_| found.is_none());
         let resumed = match found {

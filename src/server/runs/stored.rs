@@ -11,13 +11,15 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::lang::{
-    CallId, CallState, Decision, Failure, LogChange, Logged, Mark, Reply, RunError, Status, Suspended, ToolReply,
+    CallId, CallState, Decision, Failure, Limits, LogChange, Logged, Mark, Reply, RunError, Status, Suspended,
+    ToolReply,
 };
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
 use super::asked::{AskedCall, AskedRun, WAITING, asked_calls};
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
+use super::rehearsal::ChangeSet;
 
 /// The version of the first line.
 const VERSION: u32 = 1;
@@ -68,6 +70,9 @@ struct Head {
     /// The time for which the run is kept once it has ended, in seconds, if it is recorded.
     #[serde(default)]
     keep: Option<u64>,
+    /// The program that was rehearsed, if the run makes the calls of a rehearsal.
+    #[serde(default)]
+    rehearsed: Option<String>,
 }
 
 /// What a run begins with.
@@ -170,6 +175,7 @@ impl StoredRun {
             is_cut_off: false,
             principal: None,
             keep: None,
+            rehearsed: None,
         };
         StoredRun { head, run, recorded: None, is_running: false }
     }
@@ -179,6 +185,22 @@ impl StoredRun {
     pub(super) fn begun(session: &str, run: Suspended, arguments: Option<String>, start: Start) -> StoredRun {
         let run = StoredRun::new(session, run);
         StoredRun { head: Head { round: 0, arguments, start: Some(start), ..run.head }, ..run }
+    }
+
+    /// Creates the record of a run that makes the calls of a rehearsal of that program once a person has approved them, in
+    /// a session of its own; `arguments` are those of the call, if it has a key.
+    pub(super) fn rehearsed_by(
+        program: &str,
+        session: &str,
+        limits: Limits,
+        changes: ChangeSet,
+        arguments: Option<String>,
+    ) -> StoredRun {
+        let start = Start { data: Some(changes.data), session_version: 0 };
+        let run = Suspended::of(&changes.program, limits, Mark::default(), changes.log);
+        let run = StoredRun::new(session, run);
+        let rehearsed = Some(program.to_owned());
+        StoredRun { head: Head { arguments, start: Some(start), rehearsed, ..run.head }, ..run }
     }
 
     /// Returns the record after the run was suspended once more.
@@ -310,6 +332,11 @@ impl StoredRun {
         self.head.start.as_ref()
     }
 
+    /// Returns the program that was rehearsed, if the run makes the calls of a rehearsal.
+    pub fn rehearsed(&self) -> Option<&str> {
+        self.head.rehearsed.as_deref()
+    }
+
     /// Returns the decisions so far.
     pub fn decisions(&self) -> &[DecisionRecord] {
         &self.head.decisions
@@ -392,7 +419,7 @@ impl StoredRun {
             Some(_) => RunState::Ended,
             None if self.is_running => RunState::Running,
             None if !self.open().is_empty() => RunState::Waiting,
-            None if self.head.start.is_some() => RunState::Begun,
+            None if self.head.start.is_some() && self.head.rehearsed.is_none() => RunState::Begun,
             None => RunState::Decided,
         }
     }

@@ -367,11 +367,15 @@ impl Downstream {
         {
             return Ok(refused);
         }
-        if let Some(announcer) = call.announcer
-            && let Err(problem) = announcer.announce(call.rule.clone(), !Effect::is_harmless(&checked.tool.hints)).await
-        {
-            call.rule = Some(problem.clone());
-            return Ok(ToolReply::Denied(problem));
+        if let Some(announcer) = call.announcer {
+            let hints = &checked.tool.hints;
+            let is_withheld = announcer.rehearses() && Effect::of(hints) != Effect::ReadOnly;
+            let withheld = is_withheld.then(|| Value::Object(arguments.clone()).to_string());
+            let announced = announcer.announce(call.rule.clone(), !Effect::is_harmless(hints), withheld).await;
+            if let Err(problem) = announced {
+                call.rule = Some(problem.clone());
+                return Ok(ToolReply::Denied(problem));
+            }
         }
         let left = match call.begun {
             Some(begun) => call.timeout.saturating_sub(begun.elapsed()),

@@ -1,0 +1,105 @@
+//! Rehearsals: the calls that were not made, and the run that makes them once a person has approved them.
+//!
+//! That run is one like others: a program that consists of these calls, with a log in which a person is asked about each.
+//! So its calls are decided on, made once, recorded and settled as those of any run that waits.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::lang::internal::foreign_text;
+use crate::lang::{CallId, CallState, Entry, Logged, Question, RehearsedCall, ToolCall};
+
+/// The reason for which a person is asked about a call of a rehearsal, as a clause.
+const REASON: &str = "the call comes from a rehearsal";
+
+/// The calls of one rehearsal that were not made.
+#[derive(Default)]
+pub struct Rehearsal(Mutex<Vec<Withheld>>);
+
+/// A call that was not made.
+struct Withheld {
+    /// The call as the program made it.
+    given: ToolCall,
+    /// The arguments as they would be sent.
+    arguments: String,
+}
+
+/// The calls of a rehearsal as a program that makes them in order, each once a person has approved it. Its value is the
+/// vector of their outcomes. A denied call is left out, and a failure ends the program.
+#[derive(Clone, Debug)]
+pub struct ChangeSet {
+    /// The program.
+    pub program: String,
+    /// The arguments of the calls: the text of a JSON array, which the program sees as `data`.
+    pub data: String,
+    /// The log of the program, with a question about each call.
+    pub(in crate::server) log: Logged,
+}
+
+impl Rehearsal {
+    fn withheld(&self) -> MutexGuard<'_, Vec<Withheld>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call that is not made, with its arguments as they would be sent.
+    pub(in crate::server) fn withhold(&self, given: ToolCall, arguments: String) {
+        let mut withheld = self.withheld();
+        withheld.push(Withheld { given, arguments });
+        // Concurrent calls come in any order; people see them in the order of the program.
+        withheld.sort_by_cached_key(|Withheld { given, .. }| {
+            (given.id.form, [&given.id.branch[..], &[given.id.ordinal]].concat())
+        });
+    }
+
+    /// Returns the calls, in the order of the program.
+    pub fn calls(&self) -> Vec<RehearsedCall> {
+        let call = |Withheld { given, arguments }: &Withheld| RehearsedCall {
+            server: given.server.to_string(),
+            tool: given.tool.to_string(),
+            arguments: serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone())),
+        };
+        self.withheld().iter().map(call).collect()
+    }
+
+    /// Returns the calls as a program that makes them; `None` if there are none.
+    pub fn changes(&self) -> Option<ChangeSet> {
+        let withheld = self.withheld();
+        let (mut calls, mut arguments, mut log) = (Vec::new(), Vec::new(), Logged::default());
+        for (at, Withheld { given, arguments: sent }) in withheld.iter().enumerate() {
+            let ToolCall { server, tool, arguments: text, .. } = given;
+            let name = foreign_text::qualified(server, tool);
+            calls.push(format!("#({name} (nth data {at}))"));
+            arguments.push(text.as_str());
+            // One form without branches makes the calls one after the other.
+            let ordinal = u32::try_from(at).unwrap_or(u32::MAX);
+            let id = CallId { form: 0, branch: Vec::new(), ordinal };
+            let (server, tool) = (server.clone(), tool.clone());
+            let question = Question {
+                id: id.clone(),
+                server: server.clone(),
+                tool: tool.clone(),
+                arguments: sent.clone(),
+                reason: REASON.to_owned(),
+            };
+            log.calls.push(Entry {
+                id,
+                server,
+                tool,
+                arguments: text.clone(),
+                question: Some(Box::new(question)),
+                decision: None,
+                state: CallState::Open,
+                is_sent: false,
+                timing: None,
+            });
+        }
+        let program = format!(
+            "(reduce\n  (fn [outcomes call]\n    (try (conj outcomes {{:result (call)}})\n      \
+             (catch ToolDenied e (conj outcomes {{:denied (ex-message e)}}))\n      \
+             (catch Exception e (reduced (conj outcomes {{:failed (ex-message e)}})))))\n  []\n  [{}])",
+            calls.join("\n   ")
+        );
+        (!calls.is_empty()).then(|| ChangeSet { program, data: format!("[{}]", arguments.join(",")), log })
+    }
+}
