@@ -12,5 +12,6 @@ mod configuration;
 mod end_to_end;
 mod first_use;
 mod pages;
+mod rehearsals;
 mod repl;
 mod run_keys;

@@ -247,7 +247,11 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
 fn show(key: &Key, run: &StoredRun) {
     outln!("run {} of {}: {}", key.handle, key.principal, run.state().word());
     outln!("{}", left(run));
-    outln!("\nprogram:\n{}", for_stdout(run.run().program().trim_end()));
+    let (what, program) = match run.rehearsed() {
+        Some(program) => ("program, which was rehearsed: the calls below are all that it would change", program),
+        None => ("program", run.run().program()),
+    };
+    outln!("\n{what}:\n{}", for_stdout(program.trim_end()));
     for call in run.open() {
         outln!("\ncall {}{}", call.number, if call.is_unknown { ": it is not known whether it happened" } else { "" });
         outln!("{}", for_stdout(&call.question.to_string()));

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use lispbox::lang::internal::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session, Tool};
-use lispbox::server::{CancellationToken, Configuration, Connections, Decision, DownstreamOptions, RunCalls, Secrets};
+use lispbox::server::{
+    CancellationToken, ChangeSet, Configuration, Connections, Decision, DownstreamOptions, Rehearsal, RunCalls, Secrets,
+};
 
 use crate::approval::Person;
 use crate::config_paths::ConfigPaths;
@@ -150,6 +152,28 @@ impl EvaluationContext {
     /// Like [`EvaluationContext::host`], for a program with a run key: it waits if there is no terminal to ask on.
     pub fn host_of_run(&self, prints: Prints, limits: &Limits, program: &str, calls: &RunCalls) -> Arc<Terminal> {
         self.host_of(prints, limits, program, Some(calls))
+    }
+
+    /// Like [`EvaluationContext::host`], for a rehearsal: nobody is asked, and calls that may change something are
+    /// collected.
+    pub fn host_rehearsing(&self, prints: Prints, limits: &Limits, rehearsal: &Arc<Rehearsal>) -> Arc<Terminal> {
+        let cancel = CancellationToken::new();
+        let host = |connections: &Connections| connections.host_rehearsing(cancel.clone(), limits, rehearsal);
+        let tools = self.connections.as_ref().map(host);
+        self.interrupt.set(Some(cancel.clone()));
+        Arc::new(Terminal::new(prints, cancel, tools, self.secrets.clone()))
+    }
+
+    /// Like [`EvaluationContext::host`], for the calls of a rehearsal: the user is asked about each.
+    pub fn host_committing(&self, limits: &Limits, changes: &ChangeSet) -> Arc<Terminal> {
+        let cancel = CancellationToken::new();
+        let lost_input = self.lost_input.clone();
+        let person = Arc::new(Person { stop: cancel.clone(), lost_input, can_wait: false });
+        let host =
+            |connections: &Connections| connections.host_committing(cancel.clone(), limits, changes, person.clone());
+        let tools = self.connections.as_ref().map(host);
+        self.interrupt.set(Some(cancel.clone()));
+        Arc::new(Terminal::new(Prints::Stream, cancel, tools, self.secrets.clone()))
     }
 
     fn host_of(&self, prints: Prints, limits: &Limits, program: &str, calls: Option<&RunCalls>) -> Arc<Terminal> {

@@ -26,6 +26,7 @@ mod permissions;
 mod plan;
 mod process;
 mod recording;
+mod rehearsal;
 mod repl;
 mod run;
 mod runs;

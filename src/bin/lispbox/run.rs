@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use lispbox::lang::Request;
 
 use crate::context::{Problem, Settings, read_file};
+use crate::rehearsal::RehearsalOptions;
 use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
 
@@ -17,6 +19,8 @@ pub struct Run {
     settings: Settings,
     #[command(flatten)]
     isolation: Isolation,
+    #[command(flatten)]
+    rehearsal: RehearsalOptions,
     /// The file; `-` reads standard input.
     file: PathBuf,
     /// The strings that the program sees as the vector `args`.
@@ -37,16 +41,24 @@ impl Run {
             context.stop_on_interrupt();
         }
         let limits = context.limits.clone();
-        let host = context.host(Prints::Stream, &limits, &program);
-        let mut session = context.sandbox(&self.isolation)?.environment();
+        let rehearsal = Arc::default();
+        let host = match self.rehearsal.rehearse {
+            true => context.host_rehearsing(Prints::Stream, &limits, &rehearsal),
+            false => context.host(Prints::Stream, &limits, &program),
+        };
+        let sandbox = context.sandbox(&self.isolation)?;
+        let mut session = Arc::clone(&sandbox).environment();
         let args = serde_json::Value::from(self.args).to_string();
         for name in ["args", "*command-line-args*"] {
             session.bind(name, &args, host.clone()).map_err(Problem::Failed)?;
         }
         let name = Some(self.file.display().to_string());
-        let request = Request { limits, name, ..Request::new(program) };
+        let request = Request { limits, name, ..Request::new(program.clone()) };
         let mut reply = host.redacted(session.eval(request, host.clone()));
         advise_on_limit(&mut reply, false);
+        if self.rehearsal.rehearse {
+            return self.rehearsal.finish(&context, &sandbox, &host, (&program, reply), &rehearsal);
+        }
         Ok(show(&reply, &host, false))
     }
 }

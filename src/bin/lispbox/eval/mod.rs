@@ -12,6 +12,7 @@ use lispbox::server::{KeyedReply, KeyedRuns, LONGEST_RUN_KEY, RunCalls};
 
 use crate::context::{EvaluationContext, Problem, Settings, read_file, read_input, store_problem};
 use crate::output::{errln, out};
+use crate::rehearsal::{RehearsalOptions, committed, show_calls};
 use crate::terminal::{Prints, advise_on_limit, for_stdout, line, show};
 use crate::worker::Isolation;
 
@@ -29,15 +30,17 @@ pub struct Eval {
     json: bool,
     /// Evaluate each line of standard input separately, `{"program": …, "data": …, "limits": {…}}` or just a program as
     /// a JSON string, and print one record for each.
-    #[arg(long, conflicts_with_all = ["program", "data"])]
+    #[arg(long, conflicts_with_all = ["program", "data", "rehearse"])]
     batch: bool,
     /// Evaluate the program once for this key: a later call with the same key, program and data prints the stored reply,
     /// or continues the program after a person has decided on its calls. Needs `--store`.
-    #[arg(long, value_name = "KEY", requires = "store", conflicts_with = "batch", value_parser = run_key)]
+    #[arg(long, value_name = "KEY", requires = "store", conflicts_with_all = ["batch", "commit"], value_parser = run_key)]
     run_key: Option<String>,
     /// The store of the runs with `--run-key`, such as `sqlite:sessions.db`.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
+    #[command(flatten)]
+    rehearsal: RehearsalOptions,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
@@ -75,7 +78,30 @@ impl Eval {
         let limits = context.limits.clone();
         if let (Some(key), Some(url)) = (&self.run_key, &self.store) {
             let request = Request { data, limits, ..Request::new(program) };
-            return once(&context, sandbox, (key, url), request, self.json);
+            return once(&context, sandbox, (key, url), request, (self.json, &self.rehearsal));
+        }
+        if self.rehearsal.rehearse {
+            let rehearsal = Arc::default();
+            let prints = if self.json { Prints::Keep } else { Prints::Stream };
+            let host = context.host_rehearsing(prints, &limits, &rehearsal);
+            let request = Request { data, limits, ..Request::new(program.clone()) };
+            let mut reply = Arc::clone(&sandbox).environment().eval(request, host.clone());
+            advise_on_limit(&mut reply, false);
+            if !self.json {
+                return self.rehearsal.finish(&context, &sandbox, &host, (&program, reply), &rehearsal);
+            }
+            self.rehearsal.describe(&mut reply, &rehearsal);
+            let reply = host.redacted(reply);
+            if let Some(rehearsed) = &reply.rehearsed {
+                self.rehearsal.write_page(&program, rehearsed)?;
+            }
+            let made = self.rehearsal.commit(&context, &sandbox, &reply, &rehearsal);
+            let code = print_record(reply);
+            return Ok(made.map_or(code, |(reply, _)| {
+                let code = committed(&reply);
+                print_record(reply);
+                code
+            }));
         }
         let host = context.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
         let request = Request { data, limits, ..Request::new(program) };
@@ -91,7 +117,7 @@ fn once(
     sandbox: Arc<dyn Sandbox>,
     (key, url): (&str, &str),
     request: Request,
-    as_json: bool,
+    (as_json, rehearsal): (bool, &RehearsalOptions),
 ) -> Result<ExitCode, Problem> {
     let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
     let runs = KeyedRuns::new(store, sandbox).map_err(Problem::Failed)?;
@@ -99,10 +125,19 @@ fn once(
     // A stored reply has its prints, too.
     let shown = context.host(Prints::Keep, &limits, &program);
     let host = |calls: &RunCalls| context.host_of_run(Prints::Keep, &limits, &program, calls) as Arc<dyn Host>;
-    let outcome = runs.evaluate(key, request, host);
+    let outcome =
+        if rehearsal.rehearse { runs.rehearse(key, request, host) } else { runs.evaluate(key, request, host) };
     let KeyedReply { reply, open } = outcome.unwrap_or_else(|reply| KeyedReply { reply: *reply, open: 0 });
     let mut reply = shown.redacted(reply);
     advise_on_limit(&mut reply, false);
+    if let (Some(rehearsed), Some(run)) = (&mut reply.rehearsed, &reply.run) {
+        rehearsed.next = format!(
+            "They are made once a person has decided on each (`lispbox approvals show {run}`); then repeat this command."
+        );
+    }
+    if let Some(rehearsed) = &reply.rehearsed {
+        rehearsal.write_page(&program, rehearsed)?;
+    }
     if as_json {
         let code = if reply.status == Status::Suspended { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         return Ok(if print_record(reply) == ExitCode::SUCCESS { code } else { ExitCode::FAILURE });
@@ -116,7 +151,11 @@ fn once(
         );
         return Ok(ExitCode::FAILURE);
     }
-    Ok(show(&reply, &shown, true))
+    let code = show(&reply, &shown, true);
+    if let Some(rehearsed) = &reply.rehearsed {
+        show_calls(rehearsed);
+    }
+    Ok(code)
 }
 
 /// Prints the record of an evaluation on one line.
