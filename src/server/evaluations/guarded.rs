@@ -51,8 +51,9 @@ impl Guarded {
 
     /// Records that the model receives a reply.
     pub(super) fn replied(&self, program: &str, reply: &Reply) {
-        // The questions of a program that waits show arguments.
-        let waits = if reply.status == Status::Suspended { "arguments" } else { "" };
+        // The questions of a program that waits, and the calls of a rehearsal, show arguments.
+        let shows_arguments = reply.status == Status::Suspended || reply.rehearsed.is_some();
+        let waits = if shows_arguments { "arguments" } else { "" };
         let notes: Vec<&str> = reply.calls.iter().filter_map(|call| call.note.as_deref()).collect();
         let shown = [reply.value.as_deref().unwrap_or_default(), &reply.prints, waits, &notes.join(" ")].join(" ");
         let failure = reply.failure.as_ref().map_or("", |failure| &failure.rendered);

@@ -394,11 +394,13 @@ impl Host for EvaluationHost {
             (Answered { reply, rule: None, note: None }, asked.elapsed())
         });
         if let Some((rehearsal, call)) = rehearsed {
+            let mut objection = None;
             if let ToolReply::Ask(question) = &reply {
                 withheld = Some((question.arguments.clone(), question.reason.clone()));
+                objection = question.is_guarded.then(|| question.reason.clone());
             }
             if let Some((arguments, allowed)) = withheld {
-                rehearsal.withhold(call, arguments);
+                rehearsal.withhold(call, arguments, objection);
                 (reply, rule) = (ToolReply::Rehearsed, Some(allowed));
             }
         }

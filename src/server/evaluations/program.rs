@@ -106,6 +106,7 @@ impl ProgramRun {
             (None, None) => self.runs.first(&self.entry, &self.program, version, stop)?,
             (Some(_), _) => None,
         };
+        let is_new = resumed.is_none();
         let resumed = resumed.or(begun.as_ref());
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
@@ -128,7 +129,8 @@ impl ProgramRun {
         if let (Some(guarded), Some(logged)) = (&self.guarded, &logged) {
             guarded.returned_before(logged);
         }
-        if let Some(guarded) = self.guarded.as_ref().filter(|_| !is_resumed) {
+        // The literals of a run that goes on are known; those of a rehearsed one are the arguments of its calls.
+        if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new) {
             guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
         }
         let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);

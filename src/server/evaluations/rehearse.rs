@@ -36,6 +36,10 @@ impl ProgramRun {
                 Refused::new("SessionNotForked", message)
             })?;
         }
+        if let Some(guarded) = &self.guarded {
+            self.words.iter().for_each(|words| guarded.origins().add_words(words));
+            guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
+        }
         let log = RunLog::new(Logged::default(), Keep::Nothing, 0);
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = copy.eval(self.program, Arc::new(Recorder::new(host, Arc::new(log))));
@@ -61,7 +65,8 @@ impl ProgramRun {
             next.clear();
         }
         reply.rehearsed = Some(Rehearsed { calls, next });
-        let state = self.entry.used(&**session, &[]);
+        self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
+        let state = self.entry.used(&**session, &[], self.is_own);
         Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None })
     }
 }

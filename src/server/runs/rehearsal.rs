@@ -23,6 +23,8 @@ struct Withheld {
     given: ToolCall,
     /// The arguments as they would be sent.
     arguments: String,
+    /// The objection of a guard to these arguments, as a clause.
+    objection: Option<String>,
 }
 
 /// The calls of a rehearsal as a program that makes them in order, each once a person has approved it. Its value is the
@@ -42,10 +44,10 @@ impl Rehearsal {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a call that is not made, with its arguments as they would be sent.
-    pub(in crate::server) fn withhold(&self, given: ToolCall, arguments: String) {
+    /// Adds a call that is not made, with its arguments as they would be sent, and the objection of a guard to them.
+    pub(in crate::server) fn withhold(&self, given: ToolCall, arguments: String, objection: Option<String>) {
         let mut withheld = self.withheld();
-        withheld.push(Withheld { given, arguments });
+        withheld.push(Withheld { given, arguments, objection });
         // Concurrent calls come in any order; people see them in the order of the program.
         withheld.sort_by_cached_key(|Withheld { given, .. }| {
             (given.id.form, [&given.id.branch[..], &[given.id.ordinal]].concat())
@@ -54,7 +56,7 @@ impl Rehearsal {
 
     /// Returns the calls, in the order of the program.
     pub fn calls(&self) -> Vec<RehearsedCall> {
-        let call = |Withheld { given, arguments }: &Withheld| RehearsedCall {
+        let call = |Withheld { given, arguments, .. }: &Withheld| RehearsedCall {
             server: given.server.to_string(),
             tool: given.tool.to_string(),
             arguments: serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone())),
@@ -66,7 +68,7 @@ impl Rehearsal {
     pub fn changes(&self) -> Option<ChangeSet> {
         let withheld = self.withheld();
         let (mut calls, mut arguments, mut log) = (Vec::new(), Vec::new(), Logged::default());
-        for (at, Withheld { given, arguments: sent }) in withheld.iter().enumerate() {
+        for (at, Withheld { given, arguments: sent, objection }) in withheld.iter().enumerate() {
             let ToolCall { server, tool, arguments: text, .. } = given;
             let name = foreign_text::qualified(server, tool);
             calls.push(format!("#({name} (nth data {at}))"));
@@ -80,7 +82,8 @@ impl Rehearsal {
                 server: server.clone(),
                 tool: tool.clone(),
                 arguments: sent.clone(),
-                reason: REASON.to_owned(),
+                reason: objection.clone().unwrap_or_else(|| REASON.to_owned()),
+                is_guarded: objection.is_some(),
             };
             log.calls.push(Entry {
                 id,
