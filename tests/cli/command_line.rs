@@ -271,13 +271,13 @@ fn plan_shows_the_tools_that_a_program_can_call() {
     let ran = plan(&["-e", &format!("(mail/list-labels) (dotimes [_ 3] {send}) (when data {send})")], "");
     assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
     let lines: Vec<&str> = ran.output.lines().collect();
-    assert_eq!(lines[0], "mail/list_labels  read_only  at most 1 call  allow: `--allow` has `mail/list-*`");
-    assert!(lines[1].starts_with("mail/send_email  destructive  at most 4 calls  ask: "), "{}", lines[1]);
+    assert_eq!(lines[0], "mail/list-labels  read_only  at most 1 call  allow: `--allow` has `mail/list-*`");
+    assert!(lines[1].starts_with("mail/send-email  destructive  at most 4 calls  ask: "), "{}", lines[1]);
     assert_eq!(lines.len(), 2);
 
     let ran = plan(&["--json", "-"], "(while args (mail/list-labels))\n((resolve 'x))");
     let call = json!({
-        "server": "mail", "tool": "list_labels", "effect": "read_only", "most": null, "decision": "allow",
+        "server": "mail", "tool": "list-labels", "effect": "read_only", "most": null, "decision": "allow",
         "rule": "`--allow` has `mail/list-*`", "guards": [],
     });
     let unknown = json!({"reason": "`resolve` looks names up at run time", "source": "-", "line": 2, "column": 2});

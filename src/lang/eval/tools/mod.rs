@@ -179,6 +179,9 @@ impl Machine {
                 &*asked
             }
         };
+        // How arguments are named depends on what they are.
+        arguments.iter().for_each(Value::touch);
+        self.check_unknown()?;
         let arguments = tool_arguments(tool, arguments)?;
         let text = json::write(self, &arguments, false);
         self.check_unknown()?;
