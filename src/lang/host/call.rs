@@ -52,7 +52,7 @@ pub struct Question {
     pub reason: String,
     /// True if the values of the arguments are the reason. A decision about the tool in general does not cover the call
     /// then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub is_guarded: bool,
 }
 

@@ -29,11 +29,6 @@ impl Guarded {
         self.origins.add_program(program, data, is_unread);
     }
 
-    /// Adds the arguments of a call that is about to be made.
-    pub(super) fn sends(&self, arguments: &str) {
-        self.origins.add_sent(arguments);
-    }
-
     /// Adds what a tool has returned.
     pub(super) fn returned(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply) {
         self.origins.add_reply(server, tool, reply, self.policy.standing(server, tool));
@@ -42,7 +37,7 @@ impl Guarded {
     /// Adds what tools have returned earlier in a run that is continued.
     pub(super) fn returned_before(&self, log: &Logged) {
         for call in &log.calls {
-            self.sends(&call.arguments);
+            self.origins.add_sent(&call.arguments);
             if let CallState::Done(reply) = &call.state {
                 self.returned(&call.server, &call.tool, reply);
             }

@@ -345,9 +345,6 @@ impl Host for EvaluationHost {
             return reply;
         }
         self.activity.calls(&server, &tool);
-        if let Some(guarded) = &self.guarded {
-            guarded.sends(&call.arguments);
-        }
         let span = log::call_span(&self.identity, &server, &tool);
         let bound = call.remaining;
         let (id, end) = (call.id.clone(), self.end_of(&call.id));

@@ -170,7 +170,7 @@ impl Consent {
         {
             let granted = self.granted().remove(&given.id);
             let why = granted.unwrap_or_else(|| "a person said yes".to_owned());
-            return Ruling { rule: format!("{rule}; {why}"), refused: None };
+            return self.allowed(format!("{rule}; {why}"), call);
         }
         let caller = Caller { tool: name, principal: &self.identity.principal };
         let now = Instant::now();
@@ -181,7 +181,7 @@ impl Consent {
         let is_guarded = objection.is_some();
         // What a person has approved are other arguments, as of a rehearsal: these are asked about, whatever the policy.
         if verdict == Verdict::Allow && !is_guarded && given.approved.is_none() {
-            return Ruling { rule, refused: None };
+            return self.allowed(rule, call);
         }
         let rule = match (objection, verdict) {
             (Some(objection), _) => objection.rule,
@@ -212,6 +212,14 @@ impl Consent {
             }
         };
         Ruling { rule, refused: Some(refused) }
+    }
+
+    /// Allows a call. What is sent does not come from the tools that repeat it.
+    fn allowed(&self, rule: String, call: &IntendedCall<'_>) -> Ruling {
+        if let Some(origins) = &self.origins {
+            origins.add_sent(&Value::Object(call.arguments.clone()).to_string());
+        }
+        Ruling { rule, refused: None }
     }
 
     /// Asks a person to decide on calls, one after the other. The answer to each applies to that call only.
