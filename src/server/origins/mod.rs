@@ -250,6 +250,12 @@ impl Origins {
         }
     }
 
+    /// Records that programs have run without guards: it is unknown what the model has read. That is not stored; a
+    /// stored session without origins is taken as such.
+    pub(in crate::server) fn unwatched(&self) {
+        self.facts().is_read = true;
+    }
+
     /// Returns whether a tool has returned something.
     pub(in crate::server) fn has_replies(&self) -> bool {
         self.facts().has_replies

@@ -246,7 +246,11 @@ impl Entry {
     pub(in crate::server) fn decode(&self, text: &str, session: &mut dyn Environment) -> Result<(), String> {
         let (text, origins) = Origins::split(text)?;
         session.decode(text)?;
+        let is_known = origins.is_some();
         self.origins.replace(origins.unwrap_or_else(Origins::new));
+        if !is_known {
+            self.origins.unwatched();
+        }
         Ok(())
     }
 
