@@ -1,9 +1,9 @@
 //! Counts the calls of a program: an abstract evaluation of its nodes.
 
+use super::calls::{Place, Plan, PlannedCall};
 use super::known::{Depth, Function, Known};
 use super::prepare::{Before, Part, Prepared};
 use super::reach::{Reach, ToolName, for_each_child};
-use super::{Place, Plan, PlannedCall};
 use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::native::Builtin;

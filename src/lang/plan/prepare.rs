@@ -1,7 +1,7 @@
 //! Resolves the forms of a program without running them.
 
+use super::calls::{Input, Place};
 use super::reach::{Reach, for_each_child};
-use super::{Input, Place};
 use crate::error::{Outcome, Raised, Signal};
 use crate::expand::{Expander, Reached};
 use crate::form::{Form, FormKind};

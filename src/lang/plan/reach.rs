@@ -1,6 +1,6 @@
 //! Everything that escaped values can reach: their code without regard to the order or number of calls.
 
-use super::{Place, UnknownCall};
+use super::calls::{Place, UnknownCall};
 use crate::heap::Heap;
 use crate::native::{Builtin, Conduct};
 use crate::node::{Group, LambdaResult, Node};
