@@ -305,14 +305,14 @@ fn form() -> impl Strategy<Value = String> {
         let over = (function.clone(), collection.clone());
         prop_oneof![
             (i(), i(), i()).prop_map(|(a, b, c)| format!("(if {a} {b} {c})")),
-            (i(), i()).prop_map(|(a, b)| format!("(do {a} {b})")),
+            (i(), i()).prop_map(|(a, b)| format!("(do nil {a} {b})")),
             (i(), i()).prop_map(|(a, b)| format!("(or {a} (and {b} {a}))")),
             (i(), i()).prop_map(|(a, b)| format!("(let [x {a}] {b})")),
             (i(), i()).prop_map(|(a, b)| format!("(try {a} (catch Exception e {b}))")),
-            (i(), collection.clone()).prop_map(|(a, c)| format!("(doseq [x (take 4 {c})] {a})")),
+            (i(), collection.clone()).prop_map(|(a, c)| format!("(doseq [x (take 4 {c})] nil {a})")),
             (i(), collection.clone()).prop_map(|(a, c)| format!("(for [x (take 3 {c}) y [1 2]] {a})")),
-            i().prop_map(|a| format!("(dotimes [x 3] {a})")),
-            i().prop_map(|a| format!("(loop [x 2] (when (pos? x) {a} (recur (dec x))))")),
+            i().prop_map(|a| format!("(dotimes [x 3] nil {a})")),
+            i().prop_map(|a| format!("(loop [x 2] (when (pos? x) nil {a} (recur (dec x))))")),
             i().prop_map(|a| format!("(let [d (delay {a})] @d @d)")),
             over.clone().prop_map(|(f, c)| format!(
                 "(let [s (map {f} (take 3 {c}))] (try (doall s) (catch Exception e (first s))))"
@@ -329,7 +329,7 @@ fn form() -> impl Strategy<Value = String> {
             (function.clone(), i()).prop_map(|(f, a)| format!("(let [g {f}] (g {a}) (g 1))")),
             (function.clone(), i()).prop_map(|(f, a)| format!("(with-redefs [f {f}] {a})")),
             collection.clone().prop_map(|c| format!("(do (alter-var-root #'ys (fn [_] (take 4 {c}))) nil)")),
-            (collection, i()).prop_map(|(c, a)| format!("(do (def xs (take 5 {c})) {a})")),
+            (collection, i()).prop_map(|(c, a)| format!("(do (def xs (take 5 {c})) nil {a})")),
             function.prop_map(|f| format!("(do (def f {f}) nil)")),
         ]
     })
@@ -354,10 +354,10 @@ proptest! {
             request.limits.calls = 2_000;
             request
         };
-        let planned = engine().session().plan(&request(), &[], host.clone());
-        let plan = match planned {
-            Ok(plan) => plan,
-            Err(failure) => panic!("{program}: {}", failure.rendered),
+        let Ok(plan) = engine().session().plan(&request(), &[], host.clone()) else {
+            // Some calls of functions read as a loop of Scheme, and have no meaning.
+            prop_assert!(engine().session().eval(request(), host.clone()).failure.is_some(), "{program}");
+            return Ok(());
         };
         prop_assert!(plan.unknown.is_empty(), "{program}");
         prop_assert!(host.calls.lock().expect("not poisoned").is_empty());
