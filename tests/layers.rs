@@ -55,7 +55,6 @@ const LANGUAGE: House = House {
         ("reader", 9),
         ("eval", 8),
         ("embed", 6),
-        ("plan", 4),
         ("engine", 6),
         ("session", 6),
         ("evaluation", 6),
