@@ -179,7 +179,7 @@ fn guards_that_are_added_later_do_not_trust_what_was_read_before() {
     let guards = open["policy"]["guards"].take();
     open["policy"]["guards"] = json!([]);
     let file = folder.path().join("guards.json");
-    std::fs::write(&file, "{}").expect("it can be written");
+    std::fs::write(&file, "{\"policy\": {}}").expect("it can be written");
     let mut client = Client::start(&open, &["--config", &file.display().to_string()]);
     client.eval("(mail/list)");
     std::fs::write(&file, json!({"policy": {"guards": guards}}).to_string()).expect("it can be written");
