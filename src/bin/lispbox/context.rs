@@ -154,7 +154,7 @@ impl EvaluationContext {
         self.host_of(prints, limits, program, Some(calls))
     }
 
-    /// Like [`EvaluationContext::host`], for a rehearsal: nobody is asked, and calls that may change something are
+    /// Like [`EvaluationContext::host`], for a rehearsal: no person is asked, and calls that may change something are
     /// collected.
     pub fn host_rehearsing(&self, prints: Prints, limits: &Limits, rehearsal: &Arc<Rehearsal>) -> Arc<Terminal> {
         let cancel = CancellationToken::new();

@@ -48,7 +48,7 @@ pub(super) fn exchange(other: Option<u64>) -> Option<u64> {
     (owed != NOBODY).then(|| owed.unsigned_abs())
 }
 
-/// What a thread owes, while it works for no account.
+/// The debt of a thread, while it works for no account.
 pub(super) struct Paused(i64);
 
 /// Lets this thread owe nothing until [`resume`].

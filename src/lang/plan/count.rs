@@ -40,7 +40,7 @@ pub struct Counting<'a> {
     counts: Counts,
     /// The tools that are called by name, so that they can be described.
     tools: BTreeMap<ToolName, Arc<ToolFunction>>,
-    /// What is known of the definitions of the program at this point.
+    /// The known definitions of the program at this point.
     pub defined: HashMap<u32, Known>,
     /// All values that the program gives to each definition. They escape with it.
     pub held: HashMap<u32, Vec<Known>>,

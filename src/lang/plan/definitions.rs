@@ -1,4 +1,4 @@
-//! What is known of constants and definitions.
+//! Knowledge about constants and definitions.
 
 use super::count::{Counting, Frame};
 use super::known::{Depth, Function, Known};

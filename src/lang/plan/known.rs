@@ -1,4 +1,4 @@
-//! What the analysis knows of a value.
+//! Knowledge of the analysis about a value.
 
 use crate::native::Builtin;
 use crate::node::Group;

@@ -64,7 +64,7 @@ struct Preparing<'a> {
     machine: &'a mut Machine,
     source: &'a Arc<Source>,
     parts: Vec<Part>,
-    /// What the code so far mentions.
+    /// The names that the code mentions so far.
     said: Reach,
     /// The definitions whose values are known only when the program runs.
     pending: HashSet<u32>,

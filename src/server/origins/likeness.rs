@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use unicode_security::confusable_detection::skeleton;
 
+use crate::lang::internal::foreign_text::shows_nothing;
+
 use super::tokens::host;
 
 /// The skeletons of the ASCII characters, in lowercase, each with its length; empty for white space and control
@@ -72,7 +74,7 @@ pub(super) fn alike(text: &str) -> Vec<u8> {
 /// Returns the skeleton of the lowercase text; letters of another case may look like other letters.
 fn folded(text: &str) -> String {
     let visible = |text: &str| -> String {
-        let is_seen = |c: &char| !c.is_whitespace() && !c.is_control() && !is_ignorable(*c);
+        let is_seen = |c: &char| !c.is_whitespace() && !shows_nothing(*c);
         text.chars().filter(is_seen).flat_map(char::to_lowercase).collect()
     };
     let compatible: String = unicode_normalization::UnicodeNormalization::nfkc(text).collect();
@@ -115,15 +117,6 @@ fn is_list_separator(c: char) -> bool {
 /// Returns whether a text separates the items of a list, such as `, ` and ` <`. Blanks alone do not.
 pub(super) fn is_separator(text: &str) -> bool {
     text.chars().all(|c| is_list_separator(c) || c.is_whitespace()) && text.contains(is_list_separator)
-}
-
-/// Returns whether a character is invisible: `Default_Ignorable_Code_Point` of Unicode.
-fn is_ignorable(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

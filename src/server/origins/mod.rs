@@ -159,7 +159,7 @@ pub(in crate::server) struct Origins {
     queue: Queue<Job>,
 }
 
-/// What is known at once.
+/// Facts that are known at once.
 #[derive(Clone, Default)]
 struct Facts {
     /// The words of the user, in the form in which they are compared.
@@ -176,13 +176,13 @@ struct Facts {
     changes: u64,
 }
 
-/// What is known once the queue is empty.
+/// The indices, which are complete once the queue is empty.
 #[derive(Clone)]
 struct Texts {
     key: IndexKey,
     same: Index,
     alike: Index,
-    /// What was sent to tools after something that is not trusted was returned: a tool that only repeats it is not its
+    /// Texts sent to tools after something that is not trusted was returned: a tool that only repeats them is not their
     /// source.
     sent: HashSet<Fingerprint>,
 }

@@ -57,9 +57,8 @@ impl StoredIndex {
         let ids: Vec<u32> = self.sets.into_iter().map(|set| index.set(set)).collect();
         let (entries, rest) = bytes.as_chunks::<ENTRY>();
         for entry in entries {
-            let word = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
-            let set = *ids.get(word(12) as usize)?;
-            index.insert(Fingerprint([word(0), word(4), word(8)]), set);
+            let set = *ids.get(word(entry, 3) as usize)?;
+            index.insert(fingerprint(entry), set);
         }
         rest.is_empty().then_some(index)
     }
@@ -74,11 +73,18 @@ fn sent_text(sent: &HashSet<Fingerprint>) -> String {
 fn read_sent(text: &str) -> Option<HashSet<Fingerprint>> {
     let bytes = STANDARD_NO_PAD.decode(text).ok()?;
     let (entries, rest) = bytes.as_chunks::<{ ENTRY - 4 }>();
-    let read = |entry: &[u8; ENTRY - 4]| {
-        let word = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
-        Fingerprint([word(0), word(4), word(8)])
-    };
-    rest.is_empty().then(|| entries.iter().map(read).collect())
+    rest.is_empty().then(|| entries.iter().map(|entry| fingerprint(entry)).collect())
+}
+
+/// Returns the word with that ordinal.
+fn word(bytes: &[u8], ordinal: usize) -> u32 {
+    let at = 4 * ordinal;
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Returns the fingerprint with which an entry begins.
+fn fingerprint(entry: &[u8]) -> Fingerprint {
+    Fingerprint([0, 1, 2].map(|ordinal| word(entry, ordinal)))
 }
 
 impl Origins {

@@ -1,6 +1,6 @@
 //! Rehearsals: the calls that were not made, and the run that makes them once a person has approved them.
 //!
-//! That run is one like others: a program that consists of these calls, with a log in which a person is asked about each.
+//! That run is an ordinary one: a program that consists of these calls, with a log in which a person is asked about each.
 //! So its calls are decided on, made once, recorded and settled as those of any run that waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

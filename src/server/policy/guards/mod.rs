@@ -102,10 +102,15 @@ impl Policy {
     pub(in crate::server) fn standing(&self, server: &str, tool: &str) -> Standing {
         let name = ToolName::alone(server, tool);
         let means = |pattern: &ToolPattern| pattern.fit(&name).is_some_and(|(fit, _)| fit == Fit::Certain);
-        let origins = self.guards.iter().flat_map(|guard| guard.from.iter().flatten());
-        let mut patterns =
-            origins.filter_map(|origin| if let Origin::Tools(pattern, _) = origin { Some(pattern) } else { None });
-        Standing { is_named: patterns.any(means), is_trusted: self.trusted.iter().any(|(_, pattern)| means(pattern)) }
+        // Those of allow-lists count only if they certainly mean the tool.
+        let mut sources = self.guards.iter().flat_map(Guard::sources).filter(|(_, _, least)| *least == Fit::Certain);
+        let is_named = sources.any(|(_, pattern, _)| means(pattern));
+        Standing { is_named, is_trusted: self.trusted.iter().any(|(_, pattern)| means(pattern)) }
+    }
+
+    /// Returns the guards of a tool.
+    fn guards_on(&self, tool: &ToolName<'_>) -> impl Iterator<Item = &Guard> {
+        self.guards.iter().filter(|guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some()))
     }
 
     /// Returns the strictest objection of the guards to a call with these arguments, as they will be sent. Without
@@ -116,9 +121,8 @@ impl Policy {
         arguments: &Map<String, Value>,
         origins: Option<&Origins>,
     ) -> Option<Objection> {
-        let guards = self.guards.iter().filter(|guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some()));
         let mut strictest: Option<Objection> = None;
-        for guard in guards {
+        for guard in self.guards_on(tool) {
             if strictest.as_ref().is_some_and(|before| before.verdict >= guard.otherwise) {
                 continue;
             }
@@ -138,17 +142,13 @@ impl Policy {
 
     /// Describes the guards of a tool, in a sentence each.
     pub(in crate::server) fn guards_of(&self, server: &str, tool: &str) -> Vec<String> {
-        let name = ToolName::alone(server, tool);
-        let fits = |guard: &&Guard| guard.tools.iter().any(|pattern| pattern.fit(&name).is_some());
-        self.guards.iter().filter(fits).map(Guard::line).collect()
+        self.guards_on(&ToolName::alone(server, tool)).map(Guard::line).collect()
     }
 
     /// Returns warnings about the arguments that guards name and that the schema of a tool does not have.
     pub(in crate::server) fn unfit_arguments(&self, tool: &ToolName<'_>, schema: &Value) -> Vec<String> {
-        let fits = |guard: &&Guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some());
-        let guards = self.guards.iter().filter(|guard| !guard.is_of_preset()).filter(fits);
         let mut warnings = Vec::new();
-        for guard in guards {
+        for guard in self.guards_on(tool).filter(|guard| !guard.is_of_preset()) {
             for path in &guard.arguments {
                 if let Some(missing) = path.missing_in(schema) {
                     let name = foreign_text::qualified(tool.server.text, tool.tool.text);
@@ -169,14 +169,17 @@ impl Guard {
 
     /// Describes the guard in a sentence, with the place where it is written.
     fn line(&self) -> String {
-        let name = self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
-        format!("{} ({name}{})", self.sentence(), self.source)
+        format!("{} ({}{})", self.sentence(), self.name_of(), self.source)
     }
 
     /// Returns the guard as messages name it.
     fn title(&self) -> String {
-        let name = self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "));
-        format!("{name}{}", self.source.without_folder())
+        format!("{}{}", self.name_of(), self.source.without_folder())
+    }
+
+    /// Returns the name of the guard before its place, if it has one: "guard `payments` of ".
+    fn name_of(&self) -> String {
+        self.name.as_ref().map_or(String::new(), |name| format!("guard `{name}` of "))
     }
 
     /// Returns the patterns of the tools from which values must or must not come, with the fit at which each counts.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::lang::internal::{canonical, foreign_text};
 use crate::server::origins::is_name;
 
-/// A path to the values of a guard, such as `recipients[*]` or `event.attendees[*].email`. It stands for all scalars at
-/// and below its end. `*` is any argument.
+/// A path to the values of a guard, such as `recipients[*]` or `event.attendees[*].email`. It covers all scalars at and
+/// below its end. `*` is any argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ArgumentPath {
     text: String,
