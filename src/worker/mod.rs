@@ -26,6 +26,7 @@
 //! ```
 
 mod confine;
+mod failure;
 mod inside;
 mod pool;
 mod process;

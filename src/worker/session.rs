@@ -14,6 +14,7 @@ use crate::lang::{
     ToolError, ToolReply,
 };
 
+use super::failure::{Unwritten, WorkerFailure, nonsense};
 use super::lock;
 use super::pool::{WorkerSlot, Workers};
 use super::process::Worker;
@@ -51,39 +52,6 @@ pub struct WorkerSession {
     /// Set if the worker's session could not be serialized: its changes exist only in the worker and are lost with it.
     unwritten: Option<Unwritten>,
     programs: u32,
-}
-
-/// Changes of a session that exist only in its worker.
-struct Unwritten {
-    /// When the first of the changes was made.
-    since: Timestamp,
-    /// Why they could not be serialized.
-    problem: String,
-}
-
-impl std::fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let since = self.since.strftime("%Y-%m-%d %H:%M:%S UTC");
-        write!(f, "all changes to the session since {since} are lost, because they could not be kept: {}", self.problem)
-    }
-}
-
-/// The reason why a worker cannot continue.
-enum WorkerFailure {
-    /// No worker could be started.
-    Unavailable(io::Error),
-    /// The pipe broke, or the worker violated the protocol.
-    Broken(io::Error),
-    /// The worker ended between two instructions, with changes that were not serialized.
-    Between(Unwritten),
-    /// The worker could not deserialize the session.
-    Unreadable(String),
-    /// The worker exceeded a time limit.
-    Late { limit: &'static str, allowed: Duration },
-    /// The worker exceeded its memory limit.
-    Large { resident: u64, allowed: u64 },
-    /// The worker exceeded its limit of tool calls.
-    Calls(u32),
 }
 
 impl WorkerSession {
@@ -563,45 +531,4 @@ impl<'a> Conversation<'a> {
 fn most_memory(limits: &Limits) -> u64 {
     let programs = limits.memory.saturating_add(limits.memory / 2);
     OWN_MEMORY.saturating_add(programs).saturating_add(limits.session.saturating_mul(3))
-}
-
-fn nonsense() -> WorkerFailure {
-    WorkerFailure::Broken(io::Error::other("it sent an invalid message"))
-}
-
-impl std::fmt::Display for WorkerFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use crate::lang::internal::{bytes, time};
-        match self {
-            WorkerFailure::Unavailable(problem) => write!(f, "no worker process is available: {problem}; try again"),
-            WorkerFailure::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
-            WorkerFailure::Between(unwritten) => {
-                write!(f, "the worker process of this session is gone, and {unwritten}")
-            }
-            WorkerFailure::Unreadable(problem) => {
-                write!(f, "a worker process could not load the session: {problem}")
-            }
-            WorkerFailure::Late { limit: "cancellation", .. } => {
-                f.write_str("the worker process was terminated, because it did not stop when it was cancelled")
-            }
-            WorkerFailure::Late { limit, allowed } => {
-                let allowed = time(*allowed);
-                write!(
-                    f,
-                    "the worker process was terminated, because it did not stop at its limit `{limit}` of {allowed}"
-                )
-            }
-            WorkerFailure::Large { resident, allowed } => {
-                let (resident, allowed) = (bytes(*resident), bytes(*allowed));
-                write!(
-                    f,
-                    "the worker process was terminated, because it had {resident} of memory; at most {allowed} are \
-                     allowed"
-                )
-            }
-            WorkerFailure::Calls(most) => {
-                write!(f, "the worker process was terminated, because it made more than the allowed {most} tool calls")
-            }
-        }
-    }
 }
