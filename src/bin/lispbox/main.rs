@@ -21,6 +21,7 @@ mod input;
 mod logging;
 mod login;
 mod output;
+mod page;
 mod paint;
 mod permissions;
 mod plan;

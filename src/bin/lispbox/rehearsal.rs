@@ -8,10 +8,11 @@ use clap::Args;
 use lispbox::lang::internal::foreign_text;
 use lispbox::lang::{Rehearsed, RehearsedCall, Reply, Request, Sandbox, Status};
 use lispbox::server::Rehearsal;
-use maud::{DOCTYPE, html};
+use maud::html;
 
 use crate::context::{EvaluationContext, Problem, named_problem};
 use crate::output::{errln, outln};
+use crate::page::self_contained;
 use crate::terminal::{Terminal, advise_on_limit, for_stdout, show};
 
 /// The options of a rehearsal.
@@ -130,29 +131,17 @@ fn page(program: &str, rehearsed: &Rehearsed) -> String {
     let Rehearsed { calls, next } = rehearsed;
     let name = |call: &RehearsedCall| foreign_text::printable(&format!("{}/{}", call.server, call.tool)).into_owned();
     let arguments = |call: &RehearsedCall| foreign_text::printable(&format!("{:#}", call.arguments)).into_owned();
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { "Rehearsal: " (calls.len()) " calls" }
-                style { (maud::PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Rehearsal: calls that were not made" }
-                p { (calls.len()) @if calls.len() == 1 { " call. " } @else { " calls. " } (next) }
-                @for (at, call) in calls.iter().enumerate() {
-                    section {
-                        h2 { "Call " (at + 1) ": " (name(call)) }
-                        pre { (arguments(call)) }
-                    }
-                }
-                h2 { "Program" }
-                pre { (program) }
+    let body = html! {
+        h1 { "Rehearsal: calls that were not made" }
+        p { (calls.len()) @if calls.len() == 1 { " call. " } @else { " calls. " } (next) }
+        @for (at, call) in calls.iter().enumerate() {
+            section {
+                h2 { "Call " (at + 1) ": " (name(call)) }
+                pre { (arguments(call)) }
             }
         }
+        h2 { "Program" }
+        pre { (program) }
     };
-    markup.into_string()
+    self_contained(&format!("Rehearsal: {} calls", calls.len()), STYLE, &body)
 }

@@ -1,9 +1,10 @@
 //! A run as a page with a timeline, in one file without scripts.
 
 use lispbox::server::StoredRun;
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 use super::tree::{CallNode, FormNode, Span, figures, forms_of, outcome_of, reply_of, time_of};
+use crate::page::self_contained;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #6a737d; --line: #d0d7de; --bar: #2f6feb; \
@@ -27,29 +28,17 @@ details { margin: .2rem 0 .2rem 1rem; } summary { cursor: pointer; overflow-wrap
 pub fn page(identity: &str, run: &StoredRun) -> String {
     let forms = forms_of(run);
     let whole = whole(&forms);
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { "Run " (identity) }
-                style { (maud::PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Run " code { (identity) } }
-                p {
-                    (outcome_of(run)) " · " (time_of(run.since())) " UTC"
-                    @if let Some(whole) = whole { " · " (whole.ms) " ms" }
-                    @if let Some(reply) = reply_of(run) { " · fuel " (reply.spent.fuel) }
-                }
-                @for form in &forms { (form_section(form, whole)) }
-                (outcome(run))
-            }
+    let body = html! {
+        h1 { "Run " code { (identity) } }
+        p {
+            (outcome_of(run)) " · " (time_of(run.since())) " UTC"
+            @if let Some(whole) = whole { " · " (whole.ms) " ms" }
+            @if let Some(reply) = reply_of(run) { " · fuel " (reply.spent.fuel) }
         }
+        @for form in &forms { (form_section(form, whole)) }
+        (outcome(run))
     };
-    markup.into_string()
+    self_contained(&format!("Run {identity}"), STYLE, &body)
 }
 
 /// The period of the whole run.
