@@ -57,7 +57,7 @@ impl Policy {
         let quotas = self.quotas.iter().enumerate();
         let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].source != quota.source);
         let quotas = quotas.map(|(_, quota)| (&quota.source, &quota.patterns, Fit::Possible));
-        let own = self.guards.iter().filter(|guard| !guard.is_of_preset());
+        let own = self.guards.iter().filter(|guard| !guard.is_of_preset);
         let guards = own.clone().map(|guard| (&guard.source, &guard.tools, Fit::Possible));
         let sources = own.flat_map(Guard::sources);
         let trusted = self.trusted.iter().map(|(source, pattern)| (source, pattern, Fit::Certain));

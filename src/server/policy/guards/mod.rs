@@ -39,6 +39,8 @@ pub(super) struct Guard {
     otherwise: Verdict,
     /// The name by which a configuration changes a guard of a preset.
     name: Option<String>,
+    /// True for a guard of a preset, also a changed one: it names tools and arguments that may be absent.
+    pub(super) is_of_preset: bool,
     pub(super) source: Source,
 }
 
@@ -148,7 +150,7 @@ impl Policy {
     /// Returns warnings about the arguments that guards name and that the schema of a tool does not have.
     pub(in crate::server) fn unfit_arguments(&self, tool: &ToolName<'_>, schema: &Value) -> Vec<String> {
         let mut warnings = Vec::new();
-        for guard in self.guards_on(tool).filter(|guard| !guard.is_of_preset()) {
+        for guard in self.guards_on(tool).filter(|guard| !guard.is_of_preset) {
             for path in &guard.arguments {
                 if let Some(missing) = path.missing_in(schema) {
                     let name = foreign_text::qualified(tool.server.text, tool.tool.text);
@@ -162,11 +164,6 @@ impl Policy {
 }
 
 impl Guard {
-    /// Returns whether the guard is one of a preset, which names tools and arguments that may be absent.
-    pub(super) fn is_of_preset(&self) -> bool {
-        self.source.key.ends_with("preset")
-    }
-
     /// Describes the guard in a sentence, with the place where it is written.
     fn line(&self) -> String {
         format!("{} ({}{})", self.sentence(), self.name_of(), self.source)

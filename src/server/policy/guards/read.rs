@@ -40,8 +40,9 @@ impl Policy {
         path: &str,
         file: &str,
     ) -> Result<(), Wrong> {
+        let place = format!("{path}.preset");
         let mut known = match preset {
-            Some(name) => preset_of(name, &format!("{path}.preset"))?.guards(),
+            Some(name) => preset_of(name, &place)?.guards(),
             None => Vec::new(),
         };
         let own = match guards {
@@ -60,16 +61,17 @@ impl Policy {
                 Some(mut guard) => {
                     guard.extend(fields.clone());
                     if guard.get("otherwise").and_then(Value::as_str) != Some("allow") {
-                        self.guards.push(read_guard(&guard, &path, file)?);
+                        self.add_guard_of_preset(&guard, &path, file)?;
                     }
                 }
                 None => self.guards.push(read_guard(fields, &path, file)?),
             }
         }
-        let path = format!("{path}.preset");
-        for guard in &known {
-            self.guards.push(read_guard(guard, &path, file)?);
-        }
+        known.iter().try_for_each(|guard| self.add_guard_of_preset(guard, &place, file))
+    }
+
+    fn add_guard_of_preset(&mut self, fields: &Map<String, Value>, path: &str, file: &str) -> Result<(), Wrong> {
+        self.guards.push(Guard { is_of_preset: true, ..read_guard(fields, path, file)? });
         Ok(())
     }
 
@@ -78,7 +80,9 @@ impl Policy {
     /// # Errors
     /// Returns a sentence that says which presets there are.
     pub fn add_preset(&mut self, name: &str, flag: &str) -> Result<(), String> {
-        let read = self.read_guards(Some(&Value::from(name)), None, flag, "");
+        let preset = preset_of(&Value::from(name), flag);
+        let read = preset
+            .and_then(|preset| preset.guards().iter().try_for_each(|guard| self.add_guard_of_preset(guard, flag, "")));
         read.map_err(|wrong| format!("`{flag}`: {}", wrong.message))
     }
 }
@@ -152,6 +156,7 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
     };
     let guard = Guard {
         name,
+        is_of_preset: false,
         tools,
         arguments,
         part,

@@ -275,6 +275,14 @@ fn presets_guard_well_known_tools_and_each_of_their_guards_can_be_changed() {
     assert_eq!(guarded(&changed, "mail", "send_email", json!({"to": "x"})), Some(Verdict::Deny));
     assert_eq!(guarded(&changed, "bank", "send_money", json!({"amount": 7})), None);
     assert_eq!(changed.guard_lines().len(), careful.guard_lines().len() - 1);
+    // Its tools and arguments may be absent, also once it is changed.
+    let schema = json!({"properties": {"to": {}}, "additionalProperties": false});
+    assert!(changed.unfit_arguments(&ToolName::alone("mail", "send_email"), &schema).is_empty());
+    let mut flag = Policy::default();
+    flag.add_preset("careful", "--guards").expect("there is such a preset");
+    assert!(flag.guard_lines().iter().all(|line| line.ends_with(" of `--guards`)")), "{:?}", flag.guard_lines());
+    let unknown = flag.add_preset("safe", "--guards").expect_err("there is none");
+    assert_eq!(unknown, "`--guards`: expected `careful` or `strict`, got the string \"safe\"");
 }
 
 #[test]
