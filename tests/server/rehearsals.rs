@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use crate::mcp_client::{Answer, Client, until};
-use crate::waiting_runs::{approvals, configuration, continued, kill, lines, listed, printed, refusal, run_of};
+use crate::waiting_runs::{
+    approvals, configuration, continued, continued_once_free, kill, lines, listed, printed, refusal, run_of,
+};
 use serde_json::{Value, json};
 
 /// The tools of the tests of waiting programs, with `notes/read`, which reads, and `notes/never`, which is denied.
@@ -89,15 +91,7 @@ fn a_call_that_was_being_made_when_the_process_died_is_not_made_again() {
         kill(&mut client, folder.path(), store);
 
         let mut client = Client::start_stateless(&configuration, &["--store", store]);
-        let mut answer = continued(&mut client, &run);
-        // The lease of the dead process expires first.
-        until(|| {
-            let is_held = answer.text.contains("is being resumed");
-            if is_held {
-                answer = continued(&mut client, &run);
-            }
-            !is_held
-        });
+        let answer = continued_once_free(&mut client, &run);
         assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
         printed(&approvals(store, &["settle", &run, "--call", "1.2", "--happened", "\"found\""]));
         std::fs::write(folder.path().join("go"), "").expect("written");

@@ -70,6 +70,19 @@ pub fn continued(client: &mut Client, run: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run}))
 }
 
+/// Continues a run once the lease of the process that died has expired.
+pub fn continued_once_free(client: &mut Client, run: &str) -> Answer {
+    let mut answer = continued(client, run);
+    until(|| {
+        let is_held = answer.text.contains("is being resumed");
+        if is_held {
+            answer = continued(client, run);
+        }
+        !is_held
+    });
+    answer
+}
+
 /// Kills the server without warning, and waits until no process of its tools is left, nor one that is about to become
 /// such a process.
 pub fn kill(client: &mut Client, folder: &Path, store: &str) {
@@ -170,22 +183,14 @@ fn a_person_says_whether_a_call_happened_that_was_being_made_when_its_process_di
             client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"run": run}}));
             until(|| lines(folder.path(), "held") == ["b"]);
             if is_first_store {
-                // Nobody decides on a run while it is resumed.
+                // No one decides on a run while it is resumed.
                 let held = refusal(&approvals(store, &["cancel", &run]));
                 assert!(held.contains("the run is being resumed"), "{held}");
             }
             kill(&mut client, folder.path(), store);
 
             let mut client = Client::start_stateless(&configuration, &["--store", store]);
-            let mut answer = continued(&mut client, &run);
-            // The lease of the dead process expires first.
-            until(|| {
-                let is_held = answer.text.contains("is being resumed");
-                if is_held {
-                    answer = continued(&mut client, &run);
-                }
-                !is_held
-            });
+            let answer = continued_once_free(&mut client, &run);
             assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
             assert_eq!(lines(folder.path(), "held"), ["b"], "it is not made again");
             let open =
