@@ -25,7 +25,17 @@ pub(in crate::server) struct ResumedRun(Source);
 
 enum Source {
     Here { identity: String, run: Box<Suspended>, before: Box<WaitingRun> },
-    Stored { run: Box<StoredRun>, record: Arc<HeldRecord>, is_first: bool },
+    Stored { run: Box<StoredRun>, record: Leased, is_first: bool },
+}
+
+/// The record of a run for as long as it is evaluated. A task that stores an outcome may have the record for longer, but
+/// not its lease: whoever reads the reply finds the run at rest.
+struct Leased(Arc<HeldRecord>);
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        self.0.release();
+    }
 }
 
 impl ResumedRun {
@@ -34,13 +44,13 @@ impl ResumedRun {
     }
 
     pub(super) fn stored(run: StoredRun, record: HeldRecord) -> ResumedRun {
-        ResumedRun(Source::Stored { run: Box::new(run), record: Arc::new(record), is_first: false })
+        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), is_first: false })
     }
 
     /// A run without a key that is evaluated for the first time. It is not in the store until it makes a call that may
     /// change something, or is suspended.
     pub(super) fn first(run: StoredRun, record: HeldRecord) -> ResumedRun {
-        ResumedRun(Source::Stored { run: Box::new(run), record: Arc::new(record), is_first: true })
+        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), is_first: true })
     }
 
     /// Returns true if the run is continued whatever becomes of the request: it was suspended before, or has a key.
@@ -98,7 +108,7 @@ impl ResumedRun {
     pub(super) fn record(&self) -> Option<(&StoredRun, &Arc<HeldRecord>)> {
         match &self.0 {
             Source::Here { .. } => None,
-            Source::Stored { run, record, .. } => Some((run, record)),
+            Source::Stored { run, record, .. } => Some((run, &record.0)),
         }
     }
 
@@ -229,6 +239,15 @@ impl HeldRecord {
         }
     }
 
+    /// Releases the lease, if there is one. Nothing is written from then on.
+    fn release(&self) {
+        let mut place = self.place();
+        place.is_closed = true;
+        if let Some(held) = place.held.take() {
+            self.persistence.let_go(&held);
+        }
+    }
+
     fn under_way(&self, place: &Place) -> Option<(&StoredRun, Arc<RunLog>)> {
         let (run, log) = self.under_way.get().filter(|_| !place.is_closed)?;
         Some((run, log.upgrade()?))
@@ -322,8 +341,6 @@ impl Journal for RunJournal {
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
-        if let Some(held) = &self.place().held {
-            self.persistence.let_go(held);
-        }
+        self.release();
     }
 }
