@@ -2,7 +2,8 @@
 
 use crate::engine::Engine;
 use crate::host::Host;
-use crate::reply::Reply;
+use crate::plan::Plan;
+use crate::reply::{Failure, Reply};
 use crate::session::{Request, Session};
 use std::sync::Arc;
 
@@ -22,6 +23,13 @@ pub trait Environment: Send {
     /// # Errors
     /// Returns a reply with the failure if the process of the session is lost.
     fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>>;
+
+    /// See [`Session::plan`].
+    ///
+    /// # Errors
+    /// Returns the failure of a run of the program, if it cannot be read or resolved, or if the process of the session is
+    /// lost.
+    fn plan(&mut self, request: &Request, inputs: &[String], host: Arc<dyn Host>) -> Result<Plan, Box<Failure>>;
 
     /// See [`Session::names`].
     fn names(&self) -> Vec<String>;
@@ -84,6 +92,10 @@ impl Environment for Session {
 
     fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>> {
         Ok(Session::describe(self, query, host))
+    }
+
+    fn plan(&mut self, request: &Request, inputs: &[String], host: Arc<dyn Host>) -> Result<Plan, Box<Failure>> {
+        Session::plan(self, request, inputs, host)
     }
 
     fn names(&self) -> Vec<String> {

@@ -352,6 +352,7 @@ pub fn diagnose(signal: &Signal) -> (Status, Failure) {
                 Halt::Cancelled => (Status::Cancelled, "Cancelled", None),
                 Halt::Suspended => (Status::Suspended, "Suspended", None),
                 Halt::Diverged(_) => (Status::Error, "ReplayDiverged", None),
+                Halt::Unplanned(_) => (Status::Error, "PlanExceeded", None),
                 Halt::Rehearsed(_) => (Status::Error, "RehearsedResult", None),
             };
             let rendered = format!("{code}: {message}");

@@ -131,8 +131,8 @@ pub use native::{ArityRange, Builtin};
 pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
-    CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, Recorder, Replies, RunLog, Stage, Timing,
-    Witness,
+    CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies, RunLog, Stage,
+    Timing, Witness,
 };
 #[doc(hidden)]
 pub use session::Request;

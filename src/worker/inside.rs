@@ -71,7 +71,7 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
     let mut known = session.changes();
     while let Ok(instruction) = instructions.recv() {
         let largest = match &instruction {
-            Instruction::Evaluate { limits, .. } => wire::largest_text(limits),
+            Instruction::Evaluate { limits, .. } | Instruction::Plan { limits, .. } => wire::largest_text(limits),
             _ => wire::largest_text(&Limits::default()),
         };
         // The session keeps the data of a run that waits, which is not a change of a definition.
@@ -93,6 +93,10 @@ fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &
             Instruction::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
             Instruction::Describe { query, servers } => {
                 Done::Described(session.describe(query.as_deref(), link.host(servers)))
+            }
+            Instruction::Plan { program, inputs, limits, name, servers } => {
+                let request = Request { limits, name: Some(name), ..Request::new(program) };
+                Done::planned(session.plan(&request, &inputs, link.host(servers)))
             }
             // The first thread handles these.
             Instruction::Answer(..) | Instruction::Cancel => continue,

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use crate::lang::internal::NoHost;
 use crate::lang::{
-    CallId, CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
-    ToolError, ToolReply,
+    CallId, CallRecord, Environment, Failure, Host, Limits, Plan, Reply, Request, Sandbox, Spent, Stacks, Status,
+    ToolCall, ToolError, ToolReply,
 };
 
 use super::failure::{Unwritten, WorkerFailure, nonsense};
@@ -247,6 +247,24 @@ impl Environment for WorkerSession {
             Ok(_) => Err(Box::new(self.lost_reply(&nonsense(), Costs::default()))),
             Err((lost, costs)) => Err(Box::new(self.lost_reply(&lost, costs))),
         }
+    }
+
+    fn plan(&mut self, request: &Request, inputs: &[String], host: Arc<dyn Host>) -> Result<Plan, Box<Failure>> {
+        let Request { program, limits, name, .. } = request;
+        let name = name.clone().unwrap_or_else(|| format!("program {}", self.programs + 1));
+        let (program, inputs, servers) = (program.clone(), inputs.to_vec(), host.servers());
+        let instruction = Instruction::Plan { program, inputs, limits: limits.clone(), name, servers };
+        let failed = |reply: Reply| Box::new(reply.failure.unwrap_or_default());
+        let planned = match self.instruction(&instruction, &host, limits) {
+            Ok(Done::Planned(planned)) => planned,
+            Ok(_) => return Err(failed(self.lost_reply(&nonsense(), Costs::default()))),
+            Err((lost, costs)) => return Err(failed(self.lost_reply(&lost, costs))),
+        };
+        let read = match &planned {
+            Ok(plan) => serde_json::from_str(plan).map(Ok),
+            Err(failure) => serde_json::from_str(failure).map(Err),
+        };
+        read.unwrap_or_else(|_| Err(failed(self.lost_reply(&nonsense(), Costs::default()))))
     }
 
     fn names(&self) -> Vec<String> {

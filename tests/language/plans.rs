@@ -3,7 +3,10 @@
 use crate::common;
 
 use common::{Scripted, engine};
-use lispbox::lang::{Call, ErrorCode, Host, NoArguments, Plan, Request, Session, ToolReply, Tools, Value, World};
+use lispbox::lang::{
+    Call, Decision, ErrorCode, Host, Keep, Logged, NoArguments, Outcome, Plan, Recorder, Request, RunLog, Session,
+    ToolReply, Tools, Value, World,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -342,6 +345,70 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
+/// A world whose tool `t/ask` needs a person, and that counts the calls of `t/a`.
+fn counting() -> (World<'static>, Arc<std::sync::atomic::AtomicUsize>) {
+    let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let mut tools = Tools::new();
+    tools.tool("t/a", move |_: NoArguments, _: &Call| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(1)
+    });
+    tools.tool("t/b", |_: NoArguments, _: &Call| Ok(2));
+    tools.tool("t/ask", |_: NoArguments, _: &Call| Ok(3)).needs_approval();
+    (World::new(tools).on_question(|_| Decision::Pending), calls)
+}
+
+#[test]
+fn a_run_that_leaves_its_plan_stops_before_the_call() {
+    let planned = "(dotimes [_ 2] (t/a))";
+    for (program, made, expected) in [
+        ("(dotimes [_ 2] (t/a))", 2, None),
+        ("(t/a)", 1, None),
+        ("(dotimes [_ 3] (t/a))", 2, Some("the plan has at most 2 calls of `t/a`, and this is one more")),
+        ("(t/a) (t/a) (t/a)", 2, Some("the plan has at most 2 calls of `t/a`, and this is one more")),
+        ("(t/a) (t/b)", 1, Some("the plan has `t/a`, and not `t/b`")),
+        // The program cannot catch it, and goes no further.
+        ("(try (t/b) (catch Throwable e nil)) (t/a)", 0, Some("the plan has `t/a`, and not `t/b`")),
+        ("(try (t/b) (finally (t/a)))", 0, Some("the plan has `t/a`, and not `t/b`")),
+        ("((resolve (symbol \"t\" \"b\")))", 0, Some("the plan has `t/a`, and not `t/b`")),
+        ("(pmap (fn [_] (t/a)) (range 9))", 2, Some("the plan has at most 2 calls of `t/a`, and this is one more")),
+    ] {
+        let (world, calls) = counting();
+        let mut session = engine().session();
+        let plan = session.run(planned).plan(&world).expect("it can be planned");
+        let outcome = session.run(program).within(&plan).eval::<Value>(&world).expect("it runs");
+        let failed = match outcome {
+            Outcome::Failed(failure) => {
+                assert_eq!(failure.error, "PlanExceeded", "{program}: {}", failure.rendered);
+                Some(failure.message)
+            }
+            _ => None,
+        };
+        let expected = expected.map(|how| format!("the run leaves its plan, so nothing was sent: {how}"));
+        assert_eq!(failed, expected, "{program}");
+        assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), made, "{program}");
+    }
+}
+
+#[test]
+fn a_run_that_is_resumed_has_the_calls_left_that_it_has_not_made() {
+    let program = "(t/a)\n(t/ask)\n(t/a)";
+    for (planned, stops) in [(program, false), ("(t/a) (t/ask)", true)] {
+        let (world, calls) = counting();
+        let mut session = engine().session();
+        let plan = session.run(planned).plan(&world).expect("it can be planned");
+        let outcome = session.run(program).within(&plan).eval::<Value>(&world).expect("it runs");
+        let Outcome::Suspended(mut run) = outcome else { panic!("it waits") };
+        let ids: Vec<_> = run.questions().map(|question| question.id.clone()).collect();
+        ids.iter().for_each(|id| run.approve(id).expect("it is asked about"));
+        let outcome = session.resume(*run).within(&plan).eval::<Value>(&world).expect("it runs");
+        let is_stopped = matches!(&outcome, Outcome::Failed(failure) if failure.error == "PlanExceeded");
+        assert_eq!(is_stopped, stops, "{planned}");
+        assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), if stops { 1 } else { 2 });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
@@ -361,7 +428,7 @@ proptest! {
         };
         prop_assert!(plan.unknown.is_empty(), "{program}");
         prop_assert!(host.calls.lock().expect("not poisoned").is_empty());
-        engine().session().eval(request(), host.clone() as Arc<dyn Host>);
+        let free = engine().session().eval(request(), host.clone() as Arc<dyn Host>);
         let mut made: BTreeMap<String, u64> = BTreeMap::new();
         for call in host.calls.lock().expect("not poisoned").iter() {
             *made.entry(call.tool.to_string()).or_default() += 1;
@@ -371,5 +438,11 @@ proptest! {
             let most = planned.map(|call| call.most.unwrap_or(u64::MAX));
             prop_assert!(Some(count) <= most, "{program}\n{tool}: {count} calls, planned {most:?}");
         }
+        // A run that is held to its plan takes the same course.
+        let log = Arc::new(RunLog::new(Logged::default(), Keep::Nothing, 0));
+        let held = Recorder::new(tools() as Arc<dyn Host>, log).within(Some(Arc::new(plan.bounds())));
+        let held = engine().session().eval(request(), Arc::new(held));
+        let code = |reply: &lispbox::lang::Reply| reply.failure.as_ref().map(|failure| failure.error.clone());
+        prop_assert_eq!((held.value.clone(), code(&held)), (free.value.clone(), code(&free)), "{}", program);
     }
 }

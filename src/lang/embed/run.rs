@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::meter::{self, Limits};
 use crate::plan::{self as planned, Plan};
 use crate::reply::{Failure, Reply, Spent, Status};
-use crate::runs::{Keep, Logged, Recorder, RunLog};
+use crate::runs::{Keep, Logged, PlanBounds, Recorder, RunLog};
 use crate::session::{Planned, Session};
 use crate::value::Value;
 use serde::Serialize;
@@ -48,6 +48,8 @@ pub struct Run<'s, 'd> {
     /// The run that is resumed.
     resumed: Option<Suspended>,
     checkpoint: Option<Box<Checkpoint<'d>>>,
+    /// The plan to which the run is held.
+    bounds: Option<PlanBounds>,
 }
 
 /// The result of a run.
@@ -170,6 +172,7 @@ impl<'s, 'd> Run<'s, 'd> {
             name: None,
             resumed: None,
             checkpoint: None,
+            bounds: None,
         }
     }
 
@@ -321,6 +324,32 @@ impl<'s, 'd> Run<'s, 'd> {
         session.plan_with(&run, inputs, &Visit::new(world, RunSpan::none()))
     }
 
+    /// Holds the run to a plan: a call of a tool that the plan does not list, or beyond its bound, stops the run before it
+    /// is made, with the code `PlanExceeded`, which the program cannot catch. Calls that the plan lists as
+    /// [unknown](Plan::unknown) are not part of it. A run that is [resumed](crate::Session::resume) has the calls left that
+    /// it has not made, if it is held to the plan again.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: NoArguments, _: &Call| Ok(1));
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let plan = session.run("(mail/send)").plan(&world).unwrap();
+    /// let Outcome::Failed(failure) =
+    ///     session.run("[(mail/send) (mail/send)]").within(&plan).eval::<Vec<i64>>(&world).unwrap()
+    /// else {
+    ///     panic!("it leaves its plan")
+    /// };
+    /// assert_eq!(failure.error, "PlanExceeded");
+    /// ```
+    pub fn within(self, plan: &Plan) -> Run<'s, 'd> {
+        Run { bounds: Some(plan.bounds()), ..self }
+    }
+
     /// Runs the program on this thread, which it blocks, and converts the value of its last form. The definitions of
     /// each form are kept, up to the first form that fails. The session's [`report`](Session::report) has the rest.
     ///
@@ -382,8 +411,8 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
     /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint } = self;
-        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint };
+        let Run { session, program, inputs, limits, name, resumed, checkpoint, bounds } = self;
+        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint, bounds };
         let (reply, suspended) = run.run(world, None)?;
         session.report.suspended = suspended;
         Ok(reply)
@@ -394,7 +423,7 @@ impl<'s, 'd> Run<'s, 'd> {
         world: &World<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint } = self;
+        let Run { session, program, inputs, limits, name, resumed, checkpoint, bounds } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
@@ -435,8 +464,10 @@ impl<'s, 'd> Run<'s, 'd> {
             let run = Suspended::new(program.text(), name.clone(), limits.clone(), start, Logged::default());
             visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store: &**store });
         }
-        let recorder = Recorder::new(&visit, Arc::clone(&log));
-        let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some();
+        let bounds = bounds.map(|bounds| Arc::new(bounds.after(from.as_ref().map_or(&[], |mark| &mark.calls))));
+        let is_bounded = bounds.is_some();
+        let recorder = Recorder::new(&visit, Arc::clone(&log)).within(bounds);
+        let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some() || is_bounded;
         let host: &dyn Host = if is_logged { &recorder } else { &visit };
         let planned = Planned {
             text: program.text(),

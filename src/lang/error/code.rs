@@ -201,6 +201,8 @@ codes! {
     NumberFormat,
     /// Text that is no decimal.
     NumberFormatError,
+    /// A run that is held to a plan would make a call that is not part of it; the call was not made.
+    PlanExceeded,
     /// A quote or another prefix without a form behind it.
     PrefixWithoutForm,
     /// A program beyond the limit `program`.

@@ -220,6 +220,8 @@ pub enum Halt {
     Suspended,
     /// A replayed run differs from its record, as the text describes.
     Diverged(String),
+    /// A run leaves the plan to which it is held, as the text describes.
+    Unplanned(String),
     /// The program used the result of this tool, which a rehearsal does not know. A handler would take the error for one of
     /// the tool.
     Rehearsed(String),

@@ -78,6 +78,9 @@ pub enum ToolReply {
     /// The run is replayed, and the call differs from the recorded one, as the text describes. Nothing was sent. The
     /// program cannot catch this.
     Diverged(String),
+    /// The run is held to a plan, and the call is not part of it, as the text describes. Nothing was sent. The program
+    /// cannot catch this.
+    Unplanned(String),
     /// The call was not made, because the evaluation is a rehearsal. The program gets a value that it can pass on, but
     /// that it cannot look into.
     Rehearsed,
@@ -103,6 +106,7 @@ impl ToolReply {
             ToolReply::Ask(_) => "asked",
             ToolReply::Unapproved(_) => "ToolNeedsApproval",
             ToolReply::Diverged(_) => "ReplayDiverged",
+            ToolReply::Unplanned(_) => "PlanExceeded",
             ToolReply::Rehearsed => "rehearsed",
             ToolReply::Stopped => "stopped",
         }

@@ -1,8 +1,10 @@
 //! The contents of a plan, and its inputs.
 
 use crate::host::ToolHints;
+use crate::runs::PlanBounds;
 use crate::span::{Source, Span};
 use crate::value::Value;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The tools that a program can call; see [`Run::plan`](crate::Run::plan).
@@ -22,7 +24,7 @@ use std::sync::Arc;
 /// assert_eq!(calls, [("read", Some(5)), ("search", Some(1))]);
 /// assert!(plan.unknown.is_empty());
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Plan {
     /// The tools that the program can call, sorted by server and name. The program calls no other tool, and none more
@@ -30,6 +32,15 @@ pub struct Plan {
     pub calls: Vec<PlannedCall>,
     /// The places at which the program may call any tool any number of times.
     pub unknown: Vec<UnknownCall>,
+}
+
+impl Plan {
+    /// Returns the bounds for a run of the program. What the plan calls unknown is not covered: such a call stops the run.
+    #[doc(hidden)]
+    pub fn bounds(&self) -> PlanBounds {
+        let bound = |call: &PlannedCall| (call.server.clone(), call.tool.clone(), call.most);
+        PlanBounds::new(self.calls.iter().map(bound))
+    }
 }
 
 /// A tool that a program can call, with a bound on the number of calls.
@@ -46,7 +57,7 @@ pub struct Plan {
 /// let plan = session.run("(while true (mail/send))").plan(&world).unwrap();
 /// assert_eq!((plan.calls[0].server.as_str(), plan.calls[0].most), ("mail", None));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PlannedCall {
     /// The exact name of the server.
@@ -72,7 +83,7 @@ pub struct PlannedCall {
 /// assert_eq!((plan.unknown[0].line, plan.unknown[0].column), (2, 2));
 /// assert_eq!(plan.unknown[0].reason, "`resolve` looks names up at run time");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnknownCall {
     /// The cause, as a clause.

@@ -16,12 +16,14 @@
 //!
 //! [`CallId`]: crate::host::CallId
 
+mod bounds;
 mod log;
 mod logged;
 mod matched;
 mod observed;
 mod recorder;
 
+pub use bounds::PlanBounds;
 pub use log::{Journal, Keep, RunLog};
 pub use logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
 pub use matched::Replies;

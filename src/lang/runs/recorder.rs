@@ -1,5 +1,6 @@
 //! A host that logs the calls of a run, and answers those that are logged already.
 
+use super::bounds::PlanBounds;
 use super::log::RunLog;
 use super::logged::{CallState, Draw, Entry, Timing};
 use super::matched::Replies;
@@ -19,6 +20,8 @@ pub struct Recorder<H> {
     is_strict: bool,
     /// The replies to requests of another run, which are not made again.
     replies: Option<Replies>,
+    /// The plan to which the run is held.
+    bounds: Option<Arc<PlanBounds>>,
     /// The calls on which this evaluation has the decision: they are not asked about again.
     decided: Mutex<HashSet<CallId>>,
 }
@@ -26,7 +29,7 @@ pub struct Recorder<H> {
 impl<H> Recorder<H> {
     /// Creates the host of a run with that log.
     pub fn new(inner: H, log: Arc<RunLog>) -> Recorder<H> {
-        Recorder { inner, log, is_strict: false, replies: None, decided: Mutex::default() }
+        Recorder { inner, log, is_strict: false, replies: None, bounds: None, decided: Mutex::default() }
     }
 
     /// Refuses calls without an entry, so that nothing is called.
@@ -39,6 +42,12 @@ impl<H> Recorder<H> {
     #[must_use]
     pub fn matching(self, replies: Replies) -> Recorder<H> {
         Recorder { replies: Some(replies), ..self }
+    }
+
+    /// Stops the run before a call that is not in these bounds, if there are any.
+    #[must_use]
+    pub fn within(self, bounds: Option<Arc<PlanBounds>>) -> Recorder<H> {
+        Recorder { bounds, ..self }
     }
 
     fn decided(&self) -> MutexGuard<'_, HashSet<CallId>> {
@@ -122,6 +131,9 @@ where
 {
     fn call(&self, mut call: ToolCall) -> ToolReply {
         call.approved = None;
+        if let Some(Err(how)) = self.bounds.as_ref().map(|bounds| bounds.count(&call)) {
+            return ToolReply::Unplanned(format!("the run leaves its plan, so nothing was sent: {how}"));
+        }
         match self.log.entry(&call.id) {
             Some(entry) => {
                 if let Some(how) = difference(&entry, &call) {

@@ -219,6 +219,7 @@ impl Secrets {
             ToolReply::Denied(text) => ToolReply::Denied(self.redact_own(text)),
             ToolReply::Unapproved(text) => ToolReply::Unapproved(self.redact_own(text)),
             ToolReply::Diverged(text) => ToolReply::Diverged(self.redact_own(text)),
+            ToolReply::Unplanned(text) => ToolReply::Unplanned(self.redact_own(text)),
             ToolReply::Ask(question) => ToolReply::Ask(question),
             ToolReply::Rehearsed => ToolReply::Rehearsed,
             ToolReply::Stopped => ToolReply::Stopped,

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::lang::{
-    self, CallId, Catalogue, Decision, Found, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply,
+    self, CallId, Catalogue, Decision, Failure, Found, Limits, Plan, Reply, Server, Tool, ToolCall, ToolError,
+    ToolHints, ToolReply,
 };
 
 /// Size of the length prefix of a frame, in bytes.
@@ -42,6 +43,8 @@ pub(super) enum Instruction {
     Bind { name: String, text: String },
     /// Describe the environment.
     Describe { query: Option<String>, servers: Vec<Server> },
+    /// Compute the plan of a program to which these names are bound.
+    Plan { program: String, inputs: Vec<String>, limits: Limits, name: String, servers: Vec<Server> },
     /// The answer to the question of that number.
     Answer(u32, Answer),
     /// Cancel the running program.
@@ -77,6 +80,8 @@ pub(super) enum Done {
     /// The reply as JSON.
     Evaluated(String),
     Described(String),
+    /// The plan, or else the failure of the program, as JSON.
+    Planned(Result<String, String>),
     /// For `Bind` and `Restore`; an error describes what is wrong with the text.
     Taken(Result<(), String>),
 }
@@ -197,6 +202,14 @@ impl Done {
     /// Encodes a reply for the pipe.
     pub(super) fn evaluated(reply: &Reply) -> Done {
         Done::Evaluated(serde_json::to_string(reply).unwrap_or_default())
+    }
+
+    /// Encodes a plan for the pipe, or the failure of its program.
+    pub(super) fn planned(planned: Result<Plan, Box<Failure>>) -> Done {
+        Done::Planned(match planned {
+            Ok(plan) => Ok(serde_json::to_string(&plan).unwrap_or_default()),
+            Err(failure) => Err(serde_json::to_string(&failure).unwrap_or_default()),
+        })
     }
 }
 

@@ -268,6 +268,7 @@ impl Machine {
             ToolReply::Error(error) => Err(tool_error(error, &name()).into()),
             ToolReply::Denied(rule) => Err(denial(&name(), rule).into()),
             ToolReply::Diverged(how) => Err(Halt::Diverged(how.clone()).into()),
+            ToolReply::Unplanned(how) => Err(Halt::Unplanned(how.clone()).into()),
             ToolReply::Ask(_) => Err(Halt::Suspended.into()),
             ToolReply::Unapproved(what) => {
                 let name = name();

@@ -1,0 +1,72 @@
+//! The bounds of a plan, to which a run is held.
+
+use crate::host::{CallId, CallRecord, ToolCall};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The calls that a run may make: at most so many of each tool, and none of any other.
+#[derive(Debug, Default)]
+pub struct PlanBounds(Mutex<BTreeMap<(String, String), Bound>>);
+
+/// A bound on the calls of one tool.
+#[derive(Debug, Default)]
+struct Bound {
+    /// The most calls; `None` for any number.
+    most: Option<u64>,
+    /// The number of calls before the run was suspended.
+    before: u64,
+    /// The calls since then. A call that is made again after a decision, or answered from a log, is the same call.
+    made: HashSet<CallId>,
+}
+
+impl PlanBounds {
+    /// Creates the bounds of a run that has made no call. Each is the server and the name of a tool, with the most calls;
+    /// `None` for any number.
+    pub fn new(calls: impl IntoIterator<Item = (String, String, Option<u64>)>) -> PlanBounds {
+        let bound = |(server, tool, most)| ((server, tool), Bound { most, ..Bound::default() });
+        PlanBounds(Mutex::new(calls.into_iter().map(bound).collect()))
+    }
+
+    /// Counts the calls of the forms before that at which a run was suspended.
+    #[must_use]
+    pub fn after(self, calls: &[CallRecord]) -> PlanBounds {
+        let mut bounds = self.bounds();
+        for call in calls {
+            if let Some(bound) = bounds.get_mut(&(call.server.to_string(), call.tool.to_string())) {
+                bound.before += 1;
+            }
+        }
+        drop(bounds);
+        self
+    }
+
+    fn bounds(&self) -> MutexGuard<'_, BTreeMap<(String, String), Bound>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call that is about to be made.
+    ///
+    /// # Errors
+    /// Returns how the call leaves the plan, as a clause; it must not be made then.
+    pub fn count(&self, call: &ToolCall) -> Result<(), String> {
+        let mut bounds = self.bounds();
+        let Some(bound) = bounds.get_mut(&(call.server.to_string(), call.tool.to_string())) else {
+            let planned: Vec<String> = bounds.keys().map(|(server, tool)| format!("`{server}/{tool}`")).collect();
+            let planned = if planned.is_empty() { "no tool".to_owned() } else { planned.join(", ") };
+            return Err(format!("the plan has {planned}, and not `{}/{}`", call.server, call.tool));
+        };
+        let count = bound.before.saturating_add(bound.made.len() as u64);
+        match bound.most {
+            _ if bound.made.contains(&call.id) => {}
+            Some(most) if count >= most => {
+                let calls = if most == 1 { "1 call".to_owned() } else { format!("{most} calls") };
+                return Err(format!(
+                    "the plan has at most {calls} of `{}/{}`, and this is one more",
+                    call.server, call.tool
+                ));
+            }
+            _ => _ = bound.made.insert(call.id.clone()),
+        }
+        Ok(())
+    }
+}
