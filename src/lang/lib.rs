@@ -76,6 +76,7 @@ mod native;
 mod node;
 mod operators;
 mod plan;
+mod planned;
 mod prelude;
 #[doc(hidden)]
 pub mod reader;
@@ -102,6 +103,8 @@ pub use host::{
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
 pub use plan::{Plan, PlannedCall, UnknownCall};
+#[doc(hidden)]
+pub use planned::{DecidedCall, DecidedPlan, at_most};
 pub use reply::{Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};

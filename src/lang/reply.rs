@@ -3,6 +3,7 @@
 use super::error::ErrorCode;
 use super::host::CallRecord;
 use super::meter;
+use super::planned::DecidedPlan;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::foreign_text::{self, reply_lines};
@@ -57,6 +58,10 @@ pub struct Reply {
     /// The calls that were not made, if the evaluation was a rehearsal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Rehearsed>,
+    /// The plan of the program, if it was not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
+    pub plan: Option<DecidedPlan>,
     /// The resources spent.
     pub spent: Spent,
     /// The place at which a suspended run is resumed.
@@ -319,6 +324,7 @@ impl Reply {
             session,
             run,
             rehearsed,
+            plan,
             spent: _,
             mark,
             failure,
@@ -342,6 +348,7 @@ impl Reply {
             copy_by(mark, |mark| Box::new(Mark { calls: apart(&mark.calls), ..(**mark).clone() }));
         }
         rehearsed.iter_mut().for_each(copy);
+        plan.iter_mut().for_each(copy);
         failure.iter_mut().for_each(copy);
     }
 
@@ -366,7 +373,7 @@ impl Reply {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
             Some(failure) => reply_lines(&failure.rendered).into_owned(),
-            None => self.value_text(),
+            None => self.plan.as_ref().map_or_else(|| self.value_text(), DecidedPlan::to_string),
         };
         let closing = self.closing();
         if !self.prints.is_empty() {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
+use crate::lang::{Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolError};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::guarded::Guarded;
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
-use crate::server::policy::{Approver, Decision};
+use crate::server::policy::Approver;
 use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::system;
 
@@ -141,14 +141,9 @@ impl Connections {
         runtime.block_on(listing).unwrap_or_default()
     }
 
-    /// Returns the policy's decision on a tool; `None` if its server does not exist.
-    pub fn decide(&self, tool: &Tool) -> Option<Decision> {
-        self.downstreams.decide(tool)
-    }
-
-    /// Returns the guards on the arguments of a tool, a sentence each.
-    pub fn guards(&self, tool: &Tool) -> Vec<String> {
-        self.downstreams.guarding().map_or_else(Vec::new, |policy| policy.guards_of(&tool.server, &tool.name))
+    /// Returns a plan with what the policy decides on its calls; `host` lists the tools.
+    pub fn decided(&self, plan: &Plan, host: &dyn Host) -> DecidedPlan {
+        self.downstreams.decided(plan, host)
     }
 
     /// Starts all servers concurrently. Returns the tools of each that may be called, or why it cannot be used.

@@ -281,7 +281,9 @@ fn plan_shows_the_tools_that_a_program_can_call() {
         "rule": "`--allow` has `mail/list-*`", "guards": [],
     });
     let unknown = json!({"reason": "`resolve` looks names up at run time", "source": "-", "line": 2, "column": 2});
-    assert_eq!((ran.code, record(&ran)), (Some(0), json!({"calls": [call], "unknown": [unknown]})));
+    let planned = record(&ran);
+    assert_eq!((ran.code, &planned["calls"], &planned["unknown"]), (Some(0), &json!([call]), &json!([unknown])));
+    assert_eq!(planned["program"].as_str().map(str::len), Some(64));
 
     let ran = plan(&["--guards", "careful", "-e", send], "");
     let guard = ran.output.lines().nth(1).unwrap_or_default();
@@ -299,6 +301,53 @@ fn plan_shows_the_tools_that_a_program_can_call() {
     assert_eq!((ran.code, ran.output.as_str()), (Some(1), ""));
     assert!(ran.errors.contains("UnknownTool"), "{}", ran.errors);
     assert!(misused(&["plan"], "").contains("PROGRAM"));
+}
+
+#[test]
+fn a_program_is_held_to_its_plan() {
+    let folder = folder();
+    let config = mailbox(&folder);
+    let program = "(dotimes [_ data] (mail/list-labels)) data";
+    let planned = |program: &str| {
+        let plan = lispbox(&["plan", "--json", "--config", name(&config), "-e", program], "").output;
+        file(&folder, "plan.json", &plan)
+    };
+    let bounded = "(mail/list-labels) (if (= data 1) 1 ((resolve (symbol \"mail\" \"list-labels\"))))";
+    let run = |program: &str, plan: &std::path::Path, data: &str| {
+        let data = file(&folder, "data.json", data);
+        lispbox(&["eval", "--config", name(&config), "--plan", name(plan), "--data", name(&data), program], "")
+    };
+    assert_eq!(run(program, &planned(program), "3"), prints("3\n"), "there is no bound");
+    let plan = planned("(mail/list-labels) (when (= data 1) (mail/list-labels))");
+    let refused = run(program, &plan, "1");
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.errors.contains("is the plan of another program, or of another version of it"),
+        "{}",
+        refused.errors
+    );
+    // A plan that was written by hand for this program.
+    let text =
+        std::fs::read_to_string(planned(program)).expect("it was written").replace("\"most\":null", "\"most\":2");
+    let plan = file(&folder, "by-hand.json", &text);
+    assert_eq!(run(program, &plan, "2"), prints("2\n"));
+    let stopped = run(program, &plan, "3");
+    let expected = "PlanExceeded: the run leaves its plan, so nothing was sent: the plan has at most 2 calls of \
+                    `mail/list-labels`, and this is one more";
+    assert_eq!((stopped.code, stopped.errors.lines().next()), (Some(1), Some(expected)));
+    let refused = run(bounded, &planned(bounded), "1");
+    assert!(refused.errors.contains("has no bounds: at 1:"), "{}", refused.errors);
+    let refused = run(program, &file(&folder, "no.json", "{}"), "1");
+    assert!(refused.errors.contains("expected a plan as `lispbox plan --json` prints it"), "{}", refused.errors);
+
+    let script = file(&folder, "script.clj", "(doseq [_ args] (mail/list-labels)) (count args)");
+    let plan = lispbox(&["plan", "--json", "--config", name(&config), name(&script)], "").output;
+    let plan = file(&folder, "plan.json", &plan.replace("\"most\":null", "\"most\":1"));
+    let run = |args: &[&str]| {
+        lispbox(&[&["run", "--config", name(&config), "--plan", name(&plan), name(&script)], args].concat(), "")
+    };
+    assert_eq!(run(&["a"]), prints("1\n"));
+    assert!(run(&["a", "b"]).errors.contains("PlanExceeded"));
 }
 
 #[test]

@@ -40,6 +40,8 @@ mod logs;
 mod lost_sessions;
 mod lying_server;
 mod metrics;
+#[cfg(unix)]
+mod plans;
 mod policy;
 mod policy_names;
 mod principals;
@@ -47,7 +49,6 @@ mod protocol;
 mod quarantine;
 mod real_peers;
 mod recorded_runs;
-#[cfg(unix)]
 mod rehearsals;
 mod revocation;
 mod rounds;

@@ -248,15 +248,21 @@ fn show(key: &Key, run: &StoredRun) {
     outln!("run {} of {}: {}", key.handle, key.principal, run.state().word());
     outln!("{}", left(run));
     let (what, program) = match run.rehearsed() {
+        None if run.is_planned() => ("program, which has not begun, and is held to its plan", run.run().program()),
         Some(program) => ("program, which was rehearsed: the calls below are all that it would change", program),
         None => ("program", run.run().program()),
     };
     outln!("\n{what}:\n{}", for_stdout(program.trim_end()));
     for call in run.open() {
-        outln!("\ncall {}{}", call.number, if call.is_unknown { ": it is not known whether it happened" } else { "" });
+        let what = if call.question.planned.is_some() { "plan" } else { "call" };
+        outln!(
+            "\n{what} {}{}",
+            call.number,
+            if call.is_unknown { ": it is not known whether it happened" } else { "" }
+        );
         outln!("{}", for_stdout(&call.question.to_string()));
         let whole = format!("{:#}", call.question.arguments);
-        if whole.len() > CUT {
+        if whole.len() > CUT && call.question.planned.is_none() {
             outln!("\nAll arguments:\n{}", for_stdout(&whole));
         }
     }
@@ -311,7 +317,7 @@ fn described(call: &OpenCall) -> serde_json::Value {
     let question = &call.question;
     json!({
         "call": call.number, "server": question.server, "tool": question.tool, "arguments": question.arguments,
-        "rule": question.rule, "unknown": call.is_unknown,
+        "rule": question.rule, "unknown": call.is_unknown, "planned": question.planned,
     })
 }
 

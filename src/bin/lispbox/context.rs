@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use lispbox::lang::internal::Registry;
-use lispbox::lang::{Engine, Limits, Sandbox, Session, Tool};
+use lispbox::lang::{DecidedPlan, Engine, Host, Limits, Plan, Sandbox, Session};
 use lispbox::server::{
-    CancellationToken, ChangeSet, Configuration, Connections, Decision, DownstreamOptions, Rehearsal, RunCalls, Secrets,
+    CancellationToken, ChangeSet, Configuration, Connections, DownstreamOptions, Rehearsal, RunCalls, Secrets,
 };
 
 use crate::approval::Person;
@@ -255,14 +255,9 @@ impl EvaluationContext {
         Arc::new(Terminal::new(Prints::Keep, cancel, tools, self.secrets.clone()))
     }
 
-    /// Returns the policy's decision on a tool; `None` if its server does not exist.
-    pub fn decide(&self, tool: &Tool) -> Option<Decision> {
-        self.connections.as_ref()?.decide(tool)
-    }
-
-    /// Returns the guards on the arguments of a tool, a sentence each.
-    pub fn guards(&self, tool: &Tool) -> Vec<String> {
-        self.connections.as_ref().map_or_else(Vec::new, |connections| connections.guards(tool))
+    /// Returns a plan with what the policy decides on its calls.
+    pub fn decided(&self, plan: &Plan, host: &dyn Host) -> DecidedPlan {
+        self.connections.as_ref().map_or_else(DecidedPlan::default, |connections| connections.decided(plan, host))
     }
 
     /// True if downstream servers are connected, which must be closed at the end.

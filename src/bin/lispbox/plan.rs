@@ -1,15 +1,15 @@
-//! `lispbox plan`: shows which tools a program can call, without running it.
+//! `lispbox plan`: shows which tools a program can call, without running it; and runs that are held to such a plan.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::internal::foreign_text;
-use lispbox::lang::{Host, PlannedCall, Request};
-use lispbox::server::{Decision, Effect};
-use serde_json::{Value, json};
+use lispbox::lang::{DecidedPlan, Host, Keep, Logged, PlanBounds, Recorder, Request, RunLog};
+use lispbox::server::fingerprint;
+use serde::{Deserialize, Serialize};
 
-use crate::context::{EvaluationContext, Problem, Settings, read_file};
+use crate::context::{Problem, Settings, read_file};
 use crate::terminal::{complain, line};
 
 /// Shows which tools a program can call and how often at most, and what the policy decides on them. The program does
@@ -24,13 +24,22 @@ pub struct Plan {
     /// The text of the program.
     #[arg(short = 'e', long = "eval", value_name = "TEXT", conflicts_with = "program", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Print the plan as JSON.
+    /// Print the plan as JSON, as `--plan` of `lispbox eval` and `lispbox run` takes it.
     #[arg(long)]
     json: bool,
 }
 
 /// The names that `lispbox eval --data` and `lispbox run` bind.
 const INPUTS: [&str; 3] = ["data", "args", "*command-line-args*"];
+
+/// A plan as JSON, with the program for which it holds.
+#[derive(Serialize, Deserialize)]
+struct PlanFile {
+    /// The SHA-256 of the text of the program, in hexadecimal.
+    program: String,
+    #[serde(flatten)]
+    plan: DecidedPlan,
+}
 
 impl Plan {
     /// Runs the command; the exit code is 0 on success, 1 if the program cannot be read or resolved, 2 for wrong usage.
@@ -46,79 +55,55 @@ impl Plan {
             (None, None) => return Err(Problem::Usage("expected a file with a program, or `-e TEXT`".to_owned())),
         };
         let host = context.observer();
+        let digest = fingerprint(&program);
         let request = Request { limits: context.limits.clone(), name, ..Request::new(program) };
         let inputs = INPUTS.map(str::to_owned);
         let plan = match context.session().plan(&request, &inputs, host.clone()) {
-            Ok(plan) => plan,
+            Ok(plan) => context.decided(&plan, &*host),
             Err(failure) => {
                 complain(&failure);
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let decided: Vec<Decided<'_>> = plan.calls.iter().map(|call| decide(&context, &*host, call)).collect();
         if self.json {
-            let calls: Vec<Value> = decided.iter().map(record).collect();
-            let unknown = plan.unknown.iter().map(|unknown| {
-                let (reason, source) = (&unknown.reason, &unknown.source);
-                json!({"reason": reason, "source": source, "line": unknown.line, "column": unknown.column})
-            });
-            line(&json!({"calls": calls, "unknown": unknown.collect::<Vec<_>>()}).to_string());
-            return Ok(ExitCode::SUCCESS);
-        }
-        for decided in &decided {
-            line(&described(decided));
-            decided.guards.iter().for_each(|guard| line(&format!("    {guard}")));
-        }
-        for unknown in &plan.unknown {
-            let place = format!("{}:{}:{}", unknown.source, unknown.line, unknown.column);
-            line(&format!("any tool  any number of calls  {place}: {}", foreign_text::line(&unknown.reason)));
-        }
-        if plan.calls.is_empty() && plan.unknown.is_empty() {
-            line("no tools");
+            let text = serde_json::to_string(&PlanFile { program: digest, plan });
+            line(&text.map_err(|problem| Problem::Failed(problem.to_string()))?);
+        } else {
+            plan.to_string().lines().for_each(line);
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// A planned call with what the policy says about it.
-struct Decided<'p> {
-    call: &'p PlannedCall,
-    /// The decision on the tool; `None` if its server no longer answers.
-    decision: Option<Decision>,
-    /// The guards on the arguments, a sentence each.
-    guards: Vec<String>,
+/// The plan to which a run is held.
+#[derive(Args)]
+pub struct PlanOption {
+    /// Stop the program before a call that is not in this plan, which `lispbox plan --json` has printed for it.
+    #[arg(long, value_name = "FILE", conflicts_with = "rehearse")]
+    plan: Option<PathBuf>,
 }
 
-fn decide<'p>(context: &EvaluationContext, host: &dyn Host, call: &'p PlannedCall) -> Decided<'p> {
-    let tools = host.tools(&call.server).unwrap_or_default();
-    let tool = tools.iter().find(|tool| tool.name == call.tool);
-    let guards = tool.map_or_else(Vec::new, |tool| context.guards(tool));
-    Decided { call, decision: tool.and_then(|tool| context.decide(tool)), guards }
-}
-
-fn described(Decided { call, decision, .. }: &Decided<'_>) -> String {
-    let name = foreign_text::qualified(&call.server, &call.tool);
-    let effect = Effect::of(&call.hints).key();
-    let most = match call.most {
-        Some(1) => "at most 1 call".to_owned(),
-        Some(most) => format!("at most {most} calls"),
-        None => "any number of calls".to_owned(),
-    };
-    let decision = match decision {
-        Some(Decision { verdict, rule }) => format!("{}: {rule}", verdict.key()),
-        None => "undecided: the server does not answer".to_owned(),
-    };
-    format!("{name}  {effect}  {most}  {decision}")
-}
-
-fn record(Decided { call, decision, guards }: &Decided<'_>) -> Value {
-    json!({
-        "server": call.server,
-        "tool": call.tool,
-        "effect": Effect::of(&call.hints).key(),
-        "most": call.most,
-        "decision": decision.as_ref().map(|decision| decision.verdict.key()),
-        "rule": decision.as_ref().map(|decision| &decision.rule),
-        "guards": guards,
-    })
+impl PlanOption {
+    /// Returns the host of a program, held to the plan if there is one.
+    ///
+    /// # Errors
+    /// Returns an error if the file has no plan, or that of another program.
+    pub fn hold(&self, program: &str, host: Arc<dyn Host>) -> Result<Arc<dyn Host>, Problem> {
+        let Some(file) = &self.plan else { return Ok(host) };
+        let shown = file.display();
+        let usage = |message: String| Problem::Usage(message);
+        let planned: PlanFile = serde_json::from_str(&read_file(file)?).map_err(|problem| {
+            usage(format!("{shown}: expected a plan as `lispbox plan --json` prints it: {problem}"))
+        })?;
+        if planned.program != fingerprint(program) {
+            return Err(usage(format!("{shown} is the plan of another program, or of another version of it")));
+        }
+        if let Some(unknown) = planned.plan.unknown.first() {
+            let (line, column) = (unknown.line, unknown.column);
+            return Err(usage(format!("{shown} has no bounds: at {line}:{column}, {}", unknown.reason)));
+        }
+        let calls = planned.plan.calls.into_iter().map(|call| (call.server, call.tool, call.most));
+        let log = Arc::new(RunLog::new(Logged::default(), Keep::Nothing, 0));
+        Ok(Arc::new(Recorder::new(host, log).within(Some(Arc::new(PlanBounds::new(calls))))))
+    }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use lispbox::lang::Request;
 
 use crate::context::{Problem, Settings, read_file};
+use crate::plan::PlanOption;
 use crate::rehearsal::RehearsalOptions;
 use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
@@ -21,6 +22,8 @@ pub struct Run {
     isolation: Isolation,
     #[command(flatten)]
     rehearsal: RehearsalOptions,
+    #[command(flatten)]
+    plan: PlanOption,
     /// The file; `-` reads standard input.
     file: PathBuf,
     /// The strings that the program sees as the vector `args`.
@@ -54,7 +57,8 @@ impl Run {
         }
         let name = Some(self.file.display().to_string());
         let request = Request { limits, name, ..Request::new(program.clone()) };
-        let mut reply = host.redacted(session.eval(request, host.clone()));
+        let held = self.plan.hold(&program, host.clone())?;
+        let mut reply = host.redacted(session.eval(request, held));
         advise_on_limit(&mut reply, false);
         if self.rehearsal.rehearse {
             return self.rehearsal.finish(&context, &sandbox, &host, (&program, reply), &rehearsal);

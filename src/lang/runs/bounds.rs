@@ -1,6 +1,7 @@
 //! The bounds of a plan, to which a run is held.
 
-use crate::host::{CallId, CallRecord, ToolCall};
+use crate::host::{CallId, CallRecord, ToolCall, ToolReply};
+use crate::planned::at_most;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +14,8 @@ pub struct PlanBounds(Mutex<BTreeMap<(String, String), Bound>>);
 struct Bound {
     /// The most calls; `None` for any number.
     most: Option<u64>,
+    /// The reason for which a person has denied them, if so.
+    denied: Option<String>,
     /// The number of calls before the run was suspended.
     before: u64,
     /// The calls since then. A call that is made again after a decision, or answered from a log, is the same call.
@@ -40,6 +43,15 @@ impl PlanBounds {
         self
     }
 
+    /// Denies the calls of a tool, for that reason; the program can catch this.
+    #[must_use]
+    pub fn denying(self, server: &str, tool: &str, reason: &str) -> PlanBounds {
+        if let Some(bound) = self.bounds().get_mut(&(server.to_owned(), tool.to_owned())) {
+            bound.denied = Some(reason.to_owned());
+        }
+        self
+    }
+
     fn bounds(&self) -> MutexGuard<'_, BTreeMap<(String, String), Bound>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,23 +59,24 @@ impl PlanBounds {
     /// Counts a call that is about to be made.
     ///
     /// # Errors
-    /// Returns how the call leaves the plan, as a clause; it must not be made then.
-    pub fn count(&self, call: &ToolCall) -> Result<(), String> {
+    /// Returns the reply to a call that must not be made: it leaves the plan, or a person has denied it.
+    pub fn count(&self, call: &ToolCall) -> Result<(), ToolReply> {
+        let unplanned = |how| ToolReply::Unplanned(format!("the run leaves its plan, so nothing was sent: {how}"));
         let mut bounds = self.bounds();
         let Some(bound) = bounds.get_mut(&(call.server.to_string(), call.tool.to_string())) else {
             let planned: Vec<String> = bounds.keys().map(|(server, tool)| format!("`{server}/{tool}`")).collect();
             let planned = if planned.is_empty() { "no tool".to_owned() } else { planned.join(", ") };
-            return Err(format!("the plan has {planned}, and not `{}/{}`", call.server, call.tool));
+            return Err(unplanned(format!("the plan has {planned}, and not `{}/{}`", call.server, call.tool)));
         };
+        if let Some(reason) = &bound.denied {
+            return Err(ToolReply::Denied(reason.clone()));
+        }
         let count = bound.before.saturating_add(bound.made.len() as u64);
         match bound.most {
             _ if bound.made.contains(&call.id) => {}
             Some(most) if count >= most => {
-                let calls = if most == 1 { "1 call".to_owned() } else { format!("{most} calls") };
-                return Err(format!(
-                    "the plan has at most {calls} of `{}/{}`, and this is one more",
-                    call.server, call.tool
-                ));
+                let (most, server, tool) = (at_most(Some(most)), &call.server, &call.tool);
+                return Err(unplanned(format!("the plan has {most} of `{server}/{tool}`, and this is one more")));
             }
             _ => _ = bound.made.insert(call.id.clone()),
         }

@@ -131,8 +131,8 @@ where
 {
     fn call(&self, mut call: ToolCall) -> ToolReply {
         call.approved = None;
-        if let Some(Err(how)) = self.bounds.as_ref().map(|bounds| bounds.count(&call)) {
-            return ToolReply::Unplanned(format!("the run leaves its plan, so nothing was sent: {how}"));
+        if let Some(Err(reply)) = self.bounds.as_ref().map(|bounds| bounds.count(&call)) {
+            return reply;
         }
         match self.log.entry(&call.id) {
             Some(entry) => {

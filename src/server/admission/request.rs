@@ -19,6 +19,8 @@ pub(in crate::server) struct EvalRequest {
     pub(in crate::server) limits: Limits,
     /// True if calls that may change something are not made.
     pub(in crate::server) rehearse: bool,
+    /// True if the program is planned, and not evaluated.
+    pub(in crate::server) plan: bool,
 }
 
 /// A call of `lisp_env`.
@@ -144,8 +146,11 @@ impl EvalRequest {
         usual: &Limits,
         most: &Limits,
     ) -> Result<EvalRequest, Refused> {
-        let mut arguments =
-            Arguments::new("lisp_eval", &["program", "session", "data", "limits", "run", "rehearse"], arguments)?;
+        let mut arguments = Arguments::new(
+            "lisp_eval",
+            &["program", "session", "data", "limits", "run", "rehearse", "plan"],
+            arguments,
+        )?;
         let program = arguments.text("program")?.ok_or_else(|| {
             Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
         })?;
@@ -168,18 +173,19 @@ impl EvalRequest {
             Some(other) => return Err(arguments.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
         }
         limits.clamp_to(most);
-        let rehearse = match arguments.take("rehearse") {
-            None => false,
-            Some(Value::Bool(rehearse)) => rehearse,
-            Some(other) => return Err(arguments.wrong("rehearse", "true or false", &other)),
-        };
+        let (rehearse, plan) = (arguments.flag("rehearse")?, arguments.flag("plan")?);
+        if rehearse && plan {
+            let message =
+                "`rehearse` and `plan` exclude each other: a rehearsal evaluates the program, a plan does not";
+            return Err(Refused::new(CODE, message));
+        }
         let data = arguments.take("data").map(|data| match data {
             // Clients that do not support untyped arguments send objects as text.
             Value::String(text) if is_object_or_array(&text) => text,
             other => other.to_string(),
         });
         let session = arguments.text("session")?.filter(|text| !text.is_empty());
-        Ok(EvalRequest { program, session, data, limits, rehearse })
+        Ok(EvalRequest { program, session, data, limits, rehearse, plan })
     }
 }
 
@@ -245,6 +251,14 @@ impl Arguments {
         }
     }
 
+    fn flag(&mut self, name: &str) -> Result<bool, Refused> {
+        match self.take(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(other) => Err(self.wrong(name, "true or false", &other)),
+        }
+    }
+
     fn wrong(&self, name: &str, expected: &str, came: &Value) -> Refused {
         Refused::new(CODE, format!("argument `{name}` of `{}`: expected {expected}, got {}", self.tool, kind(came)))
     }
@@ -285,7 +299,7 @@ mod tests {
         assert_eq!(
             message(json!({"progam": "x"})),
             (
-                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `rehearse`".into(),
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `rehearse`, `plan`".into(),
                 Some("Did you mean program?".into())
             )
         );

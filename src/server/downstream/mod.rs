@@ -5,8 +5,8 @@
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] or [`sse`],
 //! with a [`login`] where the server requires one; [`restarts`] rate-limits new starts. [`arguments`] validates
 //! outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
-//! results and [`seen`] learns their shape. [`index`] serves searches, [`shelf`] caches tool lists on disk, and
-//! [`unfit`] reports rules that match no tool.
+//! results and [`seen`] learns their shape. [`index`] serves searches, [`shelf`] caches tool lists on disk,
+//! [`unfit`] reports rules that match no tool, and [`plans`] decides on the calls of a plan.
 
 mod arguments;
 mod blobs;
@@ -21,6 +21,7 @@ mod listing;
 mod local;
 mod login;
 mod patterns;
+mod plans;
 mod process;
 mod restarts;
 mod result;

@@ -129,6 +129,9 @@ impl KeyedRuns {
         let host = host(&RunCalls { requests: Arc::clone(&requests), rehearsal: rehearsal.clone() });
         let run = ProgramRun {
             rehearsal,
+            planner: None,
+            // At a terminal the user is asked about the calls.
+            consent: None,
             program: request,
             resumption,
             key,

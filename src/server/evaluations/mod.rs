@@ -2,8 +2,10 @@
 
 pub(in crate::server) mod activity;
 pub(in crate::server) mod guarded;
+mod hints;
 pub(in crate::server) mod host;
 pub(in crate::server) mod keyed;
+mod planned;
 mod program;
 mod rehearse;
 
@@ -18,9 +20,8 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::lang::internal::foreign_text;
+use crate::lang::Reply;
 use crate::lang::{Environment, Host, Keep, Limits, Request, Sandbox};
-use crate::lang::{Reply, Status};
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{Gate, RunPermit};
@@ -30,6 +31,7 @@ use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Grants};
 use crate::server::runs::grants::SessionGrants;
+use crate::server::runs::planned::PlanGrants;
 use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, FoundRun, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
@@ -311,6 +313,9 @@ impl Evaluations {
         let entry = match session {
             Some(RunSession::Here(entry)) => entry,
             Some(RunSession::Stored(handle)) => self.entry(Some(&handle), caller)?,
+            Some(RunSession::Begun(handle)) if caller.own.as_ref().is_some_and(|own| own.handle == handle) => {
+                self.entry(None, caller)?
+            }
             Some(RunSession::Begun(handle)) => match self.sessions.find(&caller.name, &handle) {
                 Ok(Some(entry)) => entry,
                 _ => Entry::perhaps_in_store(&caller.name, &handle, Arc::clone(&self.sandbox).environment()),
@@ -347,8 +352,14 @@ impl Evaluations {
         let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
         // A run that is resumed makes its calls.
         let rehearsal = (request.rehearse && resumption.is_none()).then(Arc::<Rehearsal>::default);
+        let grants = self.persistence.as_ref().map(|persistence| {
+            let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
+            Arc::new(PlanGrants::new(Some(Arc::new(grants))))
+        });
         let run = ProgramRun {
             rehearsal: rehearsal.clone(),
+            planner: (request.plan && resumption.is_none()).then(|| Arc::clone(&self.downstreams)),
+            consent: grants.clone(),
             program: Request {
                 program: request.program,
                 data: request.data.filter(|_| resumption.is_none()),
@@ -376,13 +387,11 @@ impl Evaluations {
                 .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
         };
         let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
-        let grants = self.persistence.as_ref().map(|persistence| {
-            Arc::new(SessionGrants::new(persistence.store(), &caller.name, &entry.handle)) as Arc<dyn Grants>
-        });
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
         let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
         let run_status = Some(run_status);
         let identity = Arc::new(identity.clone());
+        let grants = grants.map(|grants| grants as Arc<dyn Grants>);
         let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal };
         let finished = self.blocking(turn, caller, hosted, work).await?;
         if let Some(own) = caller.own.as_ref().filter(|_| entry.origins().is_read()) {
@@ -407,24 +416,15 @@ impl Evaluations {
         if state == SessionState::New {
             reply.session = Some(entry.handle.clone());
         }
-        match (unbound(&reply), &caller.handles) {
+        match (hints::unbound(&reply).map(str::to_owned), &caller.handles) {
             (Some(symbol), Some(handles)) => {
                 let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
-                if let Some(handle) = self.sessions.definer(&caller.name, symbol, is_other).or(definer) {
-                    let symbol = foreign_text::symbol(symbol);
-                    let hint =
-                        format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
-                    suggest(&mut reply, hint);
-                }
+                let handle = self.sessions.definer(&caller.name, &symbol, is_other).or(definer);
+                handle.iter().for_each(|handle| hints::defined_in(&mut reply, &symbol, handle));
             }
             // Only the client knows which sessions it has.
             (Some(symbol), None) if !request_names_it => {
-                let symbol = foreign_text::symbol(symbol);
-                let hint = format!(
-                    "A call without `session` starts with an empty one: pass the `session` of the reply that defined \
-                     `{symbol}`"
-                );
-                suggest(&mut reply, hint);
+                hints::starts_empty(&mut reply, &symbol);
             }
             _ => {}
         }
@@ -571,22 +571,6 @@ pub(in crate::server) fn unwritten(problem: String) -> Refused {
 
 fn unknown_session() -> Refused {
     Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed or never existed")
-}
-
-/// Returns the undefined name because of which a program failed.
-fn unbound(reply: &Reply) -> Option<&str> {
-    let failure = reply.failure.as_ref().filter(|failure| failure.error == "UnboundVariable")?;
-    failure.symbol.as_deref().filter(|_| reply.status == Status::Error)
-}
-
-/// Prepends a hint to the suggestion of a failed reply.
-fn suggest(reply: &mut Reply, hint: String) {
-    let Some(failure) = reply.failure.as_mut() else { return };
-    let before = failure.suggestion.take();
-    failure.suggest(hint);
-    if let (Some(suggestion), Some(before)) = (&mut failure.suggestion, before) {
-        suggestion.push_str(&format!("; {before}"));
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
+use crate::lang::{Environment, Host, Keep, Mark, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
+use crate::server::downstream::Downstreams;
+use crate::server::runs::planned::{PlanGrants, without_plan};
 use crate::server::runs::recorded::Recording;
 use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, RunKey, Runs, not_resumed};
@@ -16,7 +18,8 @@ use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 
 use super::guarded::Guarded;
-use super::{unbound, unwritten};
+use super::hints::unbound;
+use super::unwritten;
 
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
@@ -47,6 +50,10 @@ pub(super) struct ProgramRun {
     pub(super) words: Option<String>,
     /// Collects the calls that are not made, if the program is only rehearsed.
     pub(super) rehearsal: Option<Arc<Rehearsal>>,
+    /// Decides on the plan, if the program is only planned.
+    pub(super) planner: Option<Arc<Downstreams>>,
+    /// Receives the consent to the calls of a plan.
+    pub(super) consent: Option<Arc<PlanGrants>>,
     /// The audit log, if there is one, with the record that announces the program.
     pub(super) audit: Option<(Arc<AuditLog>, Secrets, Record)>,
 }
@@ -72,6 +79,9 @@ impl ProgramRun {
     pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Finished, Refused> {
         if let Some(rehearsal) = self.rehearsal.take() {
             return self.rehearse(&rehearsal, session, host);
+        }
+        if let Some(planner) = self.planner.take() {
+            return self.plan(&planner, session, host);
         }
         // Requests that resume the same run take turns at its session: the first takes it.
         let caller = self.entry.caller();
@@ -117,7 +127,12 @@ impl ProgramRun {
             guarded.origins().add_words(words);
         }
         let run = resumed.map(|resumed| resumed.run().clone().into_parts());
-        let (mut from, logged) = run.map(|(_, mark, log)| (Box::new(mark), log)).unzip();
+        let (mut from, logged) = run.map(|(_, mark, log)| (Box::new(mark), without_plan(log))).unzip();
+        let plan = resumed.and_then(ResumedRun::plan);
+        if let (Some(consent), Some(plan)) = (&self.consent, &plan) {
+            consent.set(plan);
+        }
+        let bounds = plan.as_ref().map(|plan| Arc::new(plan.bounds(from.as_deref().unwrap_or(&Mark::default()))));
         if let Some(start) = resumed.and_then(ResumedRun::start) {
             (from, self.program.data) = (None, start.data.clone());
         }
@@ -129,9 +144,11 @@ impl ProgramRun {
         if let (Some(guarded), Some(logged)) = (&self.guarded, &logged) {
             guarded.returned_before(logged);
         }
-        // The literals of a run that goes on are known; those of a rehearsed one are the arguments of its calls.
-        if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new) {
-            guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
+        // The literals of a run that goes on are known; those of a rehearsed one are the arguments of its calls. Those of a
+        // planned one are as old as its plan.
+        let is_unread = plan.as_ref().filter(|_| !is_resumed).map_or(self.is_unread, |plan| plan.is_unread);
+        if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new || plan.is_some() && !is_resumed) {
+            guarded.begin(&self.program.program, self.program.data.as_deref(), is_unread);
         }
         let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);
         let log = if let Some(journal) = journal { log.kept_by(journal) } else { log };
@@ -149,7 +166,8 @@ impl ProgramRun {
         }
         self.program.from = from;
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
-        let mut reply = session.eval(self.program, Arc::new(Recorder::new(host, Arc::clone(&log))));
+        let recorder = Recorder::new(host, Arc::clone(&log)).within(bounds);
+        let mut reply = session.eval(self.program, Arc::new(recorder));
         self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
         let recording = recording.map(|recording| recording.end(&reply, &mut **session, log.logged()));
         let suspended = reply.mark.take().map(|mark| {

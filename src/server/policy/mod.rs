@@ -37,7 +37,7 @@ pub(in crate::server) use names::{Known, Name, Names, ToolName};
 pub(in crate::server) use pattern::NamePattern;
 pub use pattern::ToolPattern;
 pub use question::Question;
-pub(in crate::server) use question::is_seen;
+pub(in crate::server) use question::{PLANNED, is_seen};
 pub(in crate::server) use quotas::Counts;
 pub(in crate::server) use timeouts::Timeouts;
 pub use unfit::UnfitRule;

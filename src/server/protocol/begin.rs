@@ -92,10 +92,15 @@ impl Front {
             (Some(_), Some(found)) => {
                 let mut limits = found.limits.clone();
                 limits.clamp_to(&most);
-                EvalRequest { program: found.program.clone(), session: None, data: None, limits, rehearse: false }
+                let program = found.program.clone();
+                EvalRequest { program, session: None, data: None, limits, rehearse: false, plan: false }
             }
             _ => EvalRequest::read(arguments, &usual, &most)?,
         };
+        if request.plan && key.is_some() {
+            let message = "a plan takes no run key: `run` in its reply names the run; nothing was planned";
+            return Err(Refused::new("InvalidArguments", message));
+        }
         // A rehearsal with a key is continued by another program than that of the call.
         let request = match &found {
             Some(found) => EvalRequest { program: found.program.clone(), ..request },

@@ -16,6 +16,9 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
     let (count, unknown) = (asked.calls.len(), asked.unknown);
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
     let message = match (count, unknown) {
+        (1.., 0) if asked.calls.iter().all(|call| call.question.planned.is_some()) => {
+            "the program waits until a person has decided on its plan".to_owned()
+        }
         (0, _) => format!("the program waits until a person has found out whether {} happened", calls(unknown)),
         (_, 0) => format!("the program waits until a person has decided on {}", calls(count)),
         _ => format!(
@@ -26,7 +29,7 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
     };
     let mut rendered = format!("Suspended: {message}");
     for AskedCall { question, given, .. } in asked.calls.iter().take(LISTED) {
-        let arguments = cut(given, ARGUMENTS);
+        let arguments = question.planned.as_ref().map_or_else(|| cut(given, ARGUMENTS), String::clone);
         rendered.push_str(&format!("\n- {}/{} {arguments}", question.server, question.tool));
     }
     if count > LISTED {

@@ -79,6 +79,9 @@ impl Grant {
     /// Returns a message if the time or the number of calls is out of range.
     pub fn new(run: &StoredRun, call: &OpenCall, terms: GrantTerms, by: &str) -> Result<Grant, String> {
         let GrantTerms { period, count, is_for_these_arguments } = terms;
+        if is_for_these_arguments && call.question.planned.is_some() {
+            return Err("a plan has no arguments for which a grant could hold".to_owned());
+        }
         if period.is_zero() || period > LONGEST_GRANT {
             return Err("a grant lasts for at least one second and at most 30 days".to_owned());
         }

@@ -8,6 +8,7 @@
 mod asked;
 pub(in crate::server) mod grants;
 pub(in crate::server) mod listing;
+pub(in crate::server) mod planned;
 pub(in crate::server) mod recorded;
 pub(in crate::server) mod rehearsal;
 mod resumed;
@@ -31,7 +32,6 @@ pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
 use listing::{RECORDS, RUN, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
-use rehearsal::ChangeSet;
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
 use stored::{RunState, Start, StoredRun};
@@ -466,36 +466,24 @@ impl Runs {
         Ok(asked)
     }
 
-    /// Stores the calls of a rehearsal of a program in that session, as a run that waits for a person. Returns its
-    /// identity; `None` if there is no store. Blocks.
+    /// Stores a run that waits for a person before anything was called. Blocks.
     ///
     /// # Errors
     /// Returns why it is not kept, as a clause.
-    pub(in crate::server) fn keep_rehearsal(
-        &self,
-        entry: &Entry,
-        (program, limits): (&str, Limits),
-        changes: ChangeSet,
-        key: Option<RunKey>,
-    ) -> Result<Option<String>, String> {
-        let Some(persistence) = &self.persistence else { return Ok(None) };
+    fn put_waiting(&self, entry: &Entry, identity: &str, run: &StoredRun) -> Result<(), String> {
+        let persistence = self.persistence.as_ref().ok_or("the server has no `--store`")?;
         let principal = entry.caller();
         if let Some(problem) = self.crowded(principal) {
             return Err(problem);
         }
-        let (identity, arguments) = match key {
-            Some(RunKey { identity, arguments }) => (identity, Some(arguments)),
-            None => (store::handle()?, None),
-        };
         persistence.room(principal)?;
-        let run = StoredRun::rehearsed_by(program, &store::handle()?, limits, changes, arguments);
-        let created = persistence.store().create(&entry.key_of(identity.clone()), &run.encode(), &[RUN.to_owned()]);
+        let created = persistence.store().create(&entry.key_of(identity.to_owned()), &run.encode(), &[RUN.to_owned()]);
         created.map_err(|problem| match problem {
             Problem::Changed => "another request with this run key has begun meanwhile".to_owned(),
             problem => missing(&problem),
         })?;
-        self.put().insert(identity.clone(), (principal.to_owned(), Instant::now()));
-        Ok(Some(identity))
+        self.put().insert(identity.to_owned(), (principal.to_owned(), Instant::now()));
+        Ok(())
     }
 
     /// Records that a run has ended with a reply. Returns why that is not recorded, as a clause.

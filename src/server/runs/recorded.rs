@@ -44,9 +44,10 @@ pub struct Recorded {
     pub after: Option<String>,
 }
 
-/// Returns the SHA-256 of the text of a session, in hexadecimal, as [`Recorded::after`] has it.
-pub fn fingerprint(session: &str) -> String {
-    sha256(session.as_bytes())
+/// Returns the SHA-256 of a text in hexadecimal: that of a session as [`Recorded::after`] has it, or that of a program as
+/// plans have it.
+pub fn fingerprint(text: &str) -> String {
+    sha256(text.as_bytes())
 }
 
 /// A run while it is recorded.

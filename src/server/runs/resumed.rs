@@ -13,6 +13,7 @@ use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
 
 use super::listing::{PATIENCE, RUN, missing};
+use super::planned::PlanTerms;
 use super::recorded::Recorded;
 use super::stored::{Start, StoredRun, push_change};
 use super::{WaitingRun, not_resumed};
@@ -69,6 +70,11 @@ impl ResumedRun {
     /// Returns with what the run is evaluated from its beginning, if it was not suspended.
     pub(in crate::server) fn start(&self) -> Option<&Start> {
         self.record().and_then(|(run, _)| run.start())
+    }
+
+    /// Returns the plan to which the run is held.
+    pub(in crate::server) fn plan(&self) -> Option<PlanTerms> {
+        self.record().and_then(|(run, _)| run.plan())
     }
 
     /// Returns the record of the run so far, if it was recorded.

@@ -18,6 +18,7 @@ use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
 use super::asked::{AskedCall, AskedRun, WAITING, asked_calls};
+use super::planned::PlanTerms;
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::rehearsal::ChangeSet;
 
@@ -73,6 +74,9 @@ struct Head {
     /// The program that was rehearsed, if the run makes the calls of a rehearsal.
     #[serde(default)]
     rehearsed: Option<String>,
+    /// The plan to which the run is held.
+    #[serde(default)]
+    plan: Option<PlanTerms>,
 }
 
 /// What a run begins with.
@@ -176,6 +180,7 @@ impl StoredRun {
             principal: None,
             keep: None,
             rehearsed: None,
+            plan: None,
         };
         StoredRun { head, run, recorded: None, is_running: false }
     }
@@ -203,10 +208,17 @@ impl StoredRun {
         StoredRun { head: Head { arguments, start: Some(start), rehearsed, ..run.head }, ..run }
     }
 
+    /// Creates the record of a run that begins in that session once a person has approved its plan; the log of `run` has
+    /// the questions.
+    pub(super) fn planned(session: &str, run: Suspended, start: Start, plan: PlanTerms) -> StoredRun {
+        let run = StoredRun::new(session, run);
+        StoredRun { head: Head { start: Some(start), plan: Some(plan), ..run.head }, ..run }
+    }
+
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
-        let round = self.head.round + 1;
-        let head = Head { round, start: None, resumed_at: None, is_cut_off: false, ..self.head.clone() };
+        let (round, plan) = (self.head.round + 1, self.plan());
+        let head = Head { round, plan, start: None, resumed_at: None, is_cut_off: false, ..self.head.clone() };
         StoredRun { head, run, recorded: None, is_running: false }
     }
 
@@ -287,6 +299,9 @@ impl StoredRun {
     pub(super) fn resumed_at(&self, version: u64) -> Result<StoredRun, String> {
         let before = self.head.start.as_ref().map(|start| start.session_version).or(self.head.resumed_at);
         if before.is_some_and(|before| before != version) {
+            if self.head.plan.is_some() && self.head.resumed_at.is_none() {
+                return Err("its session has changed since it was planned, so it may do something else".to_owned());
+            }
             return Err("it was cut off, and its session has changed since, perhaps by the run itself".to_owned());
         }
         Ok(StoredRun { head: Head { resumed_at: Some(version), ..self.head.clone() }, ..self.clone() })
@@ -335,6 +350,16 @@ impl StoredRun {
     /// Returns the program that was rehearsed, if the run makes the calls of a rehearsal.
     pub fn rehearsed(&self) -> Option<&str> {
         self.head.rehearsed.as_deref()
+    }
+
+    /// Returns the plan to which the run is held, with the decisions on it.
+    pub(super) fn plan(&self) -> Option<PlanTerms> {
+        self.head.plan.clone().map(|plan| plan.decided(self.run.log()))
+    }
+
+    /// Returns true if the run waits for decisions on its plan, and has not begun.
+    pub fn is_planned(&self) -> bool {
+        self.head.plan.is_some() && self.head.start.is_some() && self.head.resumed_at.is_none()
     }
 
     /// Returns the decisions so far.
@@ -419,7 +444,7 @@ impl StoredRun {
             Some(_) => RunState::Ended,
             None if self.is_running => RunState::Running,
             None if !self.open().is_empty() => RunState::Waiting,
-            None if self.head.start.is_some() && self.head.rehearsed.is_none() => RunState::Begun,
+            None if self.head.start.is_some() && self.head.rehearsed.is_none() && !self.is_planned() => RunState::Begun,
             None => RunState::Decided,
         }
     }

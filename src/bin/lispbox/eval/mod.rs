@@ -12,6 +12,7 @@ use lispbox::server::{KeyedReply, KeyedRuns, LONGEST_RUN_KEY, RunCalls};
 
 use crate::context::{EvaluationContext, Problem, Settings, read_file, read_input, store_problem};
 use crate::output::{errln, out};
+use crate::plan::PlanOption;
 use crate::rehearsal::{RehearsalOptions, committed, show_calls};
 use crate::terminal::{Prints, advise_on_limit, for_stdout, line, show};
 use crate::worker::Isolation;
@@ -30,17 +31,19 @@ pub struct Eval {
     json: bool,
     /// Evaluate each line of standard input separately, `{"program": …, "data": …, "limits": {…}}` or just a program as
     /// a JSON string, and print one record for each.
-    #[arg(long, conflicts_with_all = ["program", "data", "rehearse"])]
+    #[arg(long, conflicts_with_all = ["program", "data", "rehearse", "plan"])]
     batch: bool,
     /// Evaluate the program once for this key: a later call with the same key, program and data prints the stored reply,
     /// or continues the program after a person has decided on its calls. Needs `--store`.
-    #[arg(long, value_name = "KEY", requires = "store", conflicts_with_all = ["batch", "commit"], value_parser = run_key)]
+    #[arg(long, value_name = "KEY", requires = "store", conflicts_with_all = ["batch", "commit", "plan"], value_parser = run_key)]
     run_key: Option<String>,
     /// The store of the runs with `--run-key`, such as `sqlite:sessions.db`.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(flatten)]
     rehearsal: RehearsalOptions,
+    #[command(flatten)]
+    plan: PlanOption,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
@@ -104,8 +107,9 @@ impl Eval {
             }));
         }
         let host = context.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
+        let held = self.plan.hold(&program, host.clone())?;
         let request = Request { data, limits, ..Request::new(program) };
-        let mut reply = host.redacted(sandbox.environment().eval(request, host.clone()));
+        let mut reply = host.redacted(sandbox.environment().eval(request, held));
         advise_on_limit(&mut reply, false);
         Ok(if self.json { print_record(reply) } else { show(&reply, &host, true) })
     }

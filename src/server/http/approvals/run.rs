@@ -132,13 +132,16 @@ impl Frame<'_> {
                     p.note { "Asked because " (marked_line(&question.rule)) "." }
                 }
                 (self.arguments(call, room))
-                @if call.is_unknown { (self.settle(number, returned)) } @else { (self.decide(number, &tool)) }
+                @if call.is_unknown { (self.settle(number, returned)) } @else { (self.decide(number, &tool, question.planned.is_some())) }
             }
         }
     }
 
     fn arguments(&self, call: &OpenCall, room: &mut Room) -> Markup {
         let number = &call.number;
+        if let Some(planned) = &call.question.planned {
+            return html! { p { "The program plans " strong { (planned) } ", with any arguments." } };
+        }
         html! {
             @match &call.question.arguments {
                 Value::Object(fields) if fields.is_empty() => p { "It has no arguments." },
@@ -167,7 +170,7 @@ impl Frame<'_> {
         }
     }
 
-    fn decide(&self, number: &str, tool: &str) -> Markup {
+    fn decide(&self, number: &str, tool: &str, is_planned: bool) -> Markup {
         html! {
             div.decide {
                 form method="post" action=(self.action) {
@@ -177,7 +180,10 @@ impl Frame<'_> {
                     button.primary type="submit" name="action" value="approve" aria-label={ "Approve call " (number) " of " (tool) } {
                         "Approve"
                     }
-                    p.hint { "The call is made once, with exactly these arguments." }
+                    p.hint {
+                        @if is_planned { "The program may make these calls, and is stopped before any other." }
+                        @else { "The call is made once, with exactly these arguments." }
+                    }
                 }
                 form method="post" action=(self.action) {
                     (self.key())
@@ -227,7 +233,11 @@ impl Frame<'_> {
         html! {
             section.card aria-labelledby="all" {
                 h2 id="all" { "All calls" }
-                p { "Each of the " (asked.len()) " calls above is made once, with exactly the arguments shown." }
+                @if asked.iter().all(|call| call.question.planned.is_some()) {
+                    p { "The program may make the calls above, and is stopped before any other." }
+                } @else {
+                    p { "Each of the " (asked.len()) " calls above is made once, with exactly the arguments shown." }
+                }
                 form method="post" action=(self.action) {
                     (self.key())
                     input type="hidden" name="calls" value=(numbers(asked.iter().copied()));

@@ -19,7 +19,10 @@ const LONGEST_NAME: usize = 500;
 /// Maximum length of a rule as shown, in characters.
 const LONGEST_RULE: usize = 2_000;
 
-/// A call on which a person must decide. Its text shows every argument.
+/// The form of the identities of the questions about a plan, which no call has.
+pub(in crate::server) const PLANNED: u32 = u32::MAX;
+
+/// A call on which a person must decide, or all calls of a tool by a program that has not begun. Its text shows every argument.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The name of the server.
@@ -32,16 +35,21 @@ pub struct Question {
     pub program: String,
     /// The rule that requires the question, as a clause.
     pub rule: String,
+    /// If the question is about all calls of the tool that a program plans, their number, such as `at most 3 calls`; there
+    /// are no arguments yet.
+    pub planned: Option<String>,
 }
 
 impl Question {
     /// Creates the question about a call of a program with that SHA-256.
     pub(in crate::server) fn of(asked: &crate::lang::Question, program: &str) -> Question {
-        let crate::lang::Question { server, tool, arguments, reason, .. } = asked;
+        let crate::lang::Question { id, server, tool, arguments, reason, .. } = asked;
+        let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone()));
         Question {
             server: server.to_string(),
             tool: tool.to_string(),
-            arguments: serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone())),
+            planned: (id.form == PLANNED).then(|| crate::lang::at_most(arguments["most"].as_u64())),
+            arguments,
             program: program.to_owned(),
             rule: reason.clone(),
         }
@@ -64,7 +72,7 @@ impl Question {
 
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Question { server, tool, arguments, program, rule } = self;
+        let Question { server, tool, arguments, program, rule, planned } = self;
         let arguments = match shown(arguments) {
             Some(arguments) => arguments,
             None => format!(
@@ -75,6 +83,12 @@ impl fmt::Display for Question {
         let program = program.get(..16).unwrap_or(program);
         let (server, tool) = (cut(server, LONGEST_NAME), cut(tool, LONGEST_NAME));
         let rule = cut(rule, LONGEST_RULE);
+        if let Some(planned) = planned {
+            return write!(
+                formatter,
+                "A program wants to make {planned} of {server}/{tool}, with any arguments.\n\nThe program's SHA-256 begins with {program}. You are asked because {rule}."
+            );
+        }
         write!(
             formatter,
             "A program wants to call {server}/{tool} with\n{arguments}\n\nThe program's SHA-256 begins with {program}. You are asked because {rule}."

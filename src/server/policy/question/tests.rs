@@ -12,6 +12,7 @@ fn question(arguments: Value) -> Question {
         arguments,
         program: "ab".repeat(32),
         rule: "`policy.ask` of a.yaml has `send`".into(),
+        planned: None,
     }
 }
 

@@ -1,0 +1,48 @@
+//! A program that is planned: the tools that it can call are computed in its session, and nothing is evaluated.
+
+use std::sync::Arc;
+
+use crate::lang::{Environment, Host, Reply, Status};
+use crate::server::admission::request::Refused;
+use crate::server::downstream::Downstreams;
+
+use super::program::{Finished, ProgramRun};
+use super::unwritten;
+
+/// The name that `data` binds.
+const DATA: &str = "data";
+
+impl ProgramRun {
+    /// Plans the program, and keeps it as a run that waits if a person can approve the plan.
+    ///
+    /// # Errors
+    /// Refuses if the audit record cannot be written, or if the session cannot be read.
+    pub(super) fn plan(
+        mut self,
+        downstreams: &Downstreams,
+        session: &mut Box<dyn Environment>,
+        host: Arc<dyn Host>,
+    ) -> Result<Finished, Refused> {
+        if let Some((audit, secrets, announced)) = self.audit.take() {
+            audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
+        }
+        if let Some(persistence) = &self.persistence {
+            persistence.refresh(&self.entry, &mut **session)?;
+        }
+        let inputs: Vec<String> = self.program.data.iter().map(|_| DATA.to_owned()).collect();
+        let reply = match session.plan(&self.program, &inputs, Arc::clone(&host)) {
+            Ok(plan) => {
+                let mut plan = downstreams.decided(&plan, &*host);
+                let (next, run) = self.runs.keep_plan(&self.entry, &self.program, &plan, self.is_unread);
+                plan.next = next;
+                Reply { plan: Some(plan), run, ..Reply::default() }
+            }
+            Err(failure) => {
+                let status = if failure.limit.is_some() { Status::Limit } else { Status::Error };
+                Reply { status, failure: Some(*failure), ..Reply::default() }
+            }
+        };
+        let state = self.entry.used(&**session, &[], self.is_own);
+        Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None })
+    }
+}

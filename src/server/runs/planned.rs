@@ -1,0 +1,199 @@
+//! Plans that a person approves: the run of a program that has not begun, with a question for each tool.
+//!
+//! The questions are entries in the log of the run, as those about calls, under an identity that no call has. So a plan
+//! is listed, shown, approved and denied as any run that waits. Once the run begins, its answers become the bounds to which
+//! it is held, and the consent to its calls.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::lang::{
+    self, CallId, CallState, DecidedCall, DecidedPlan, Decision, Logged, Mark, PlanBounds, Request, Suspended,
+};
+use crate::server::policy::{Grants, PLANNED, Verdict};
+use crate::server::sessions::Entry;
+use crate::store;
+
+use super::Runs;
+use super::stored::{Start, StoredRun};
+
+/// The plan of a run, with the decisions of a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::server) struct PlanTerms {
+    calls: Vec<PlanTerm>,
+    /// True if the model had read no text that is not trusted when it wrote the program.
+    pub(in crate::server) is_unread: bool,
+}
+
+/// The calls of one tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct PlanTerm {
+    server: String,
+    tool: String,
+    /// The most calls; absent for any number.
+    most: Option<u64>,
+    /// The decision of a person, if the policy requires one.
+    decision: Option<Decision>,
+}
+
+impl PlanTerms {
+    /// Returns the questions about a plan, as the log of a run.
+    fn questions(plan: &DecidedPlan) -> Logged {
+        let mut log = Logged::default();
+        for (at, DecidedCall { server, tool, most, rule, .. }) in asked(plan).enumerate() {
+            let id = CallId { form: PLANNED, branch: Vec::new(), ordinal: u32::try_from(at).unwrap_or(u32::MAX) };
+            let (server, tool): (Arc<str>, Arc<str>) = (server.as_str().into(), tool.as_str().into());
+            let arguments = json!({"most": most}).to_string();
+            let reason = rule.clone().unwrap_or_else(|| "its server does not answer".to_owned());
+            let question = lang::Question {
+                id: id.clone(),
+                server: server.clone(),
+                tool: tool.clone(),
+                arguments: arguments.clone(),
+                reason,
+                is_guarded: false,
+            };
+            log.calls.push(lang::Entry {
+                id,
+                server,
+                tool,
+                arguments,
+                question: Some(Box::new(question)),
+                decision: None,
+                state: CallState::Open,
+                is_sent: false,
+                timing: None,
+            });
+        }
+        log
+    }
+
+    /// Returns the terms with the decisions in a log.
+    pub(super) fn decided(mut self, log: &Logged) -> PlanTerms {
+        for entry in log.calls.iter().filter(|entry| entry.id.form == PLANNED) {
+            let is_it = |term: &&mut PlanTerm| (&*term.server, &*term.tool) == (&*entry.server, &*entry.tool);
+            if let Some(term) = self.calls.iter_mut().find(is_it) {
+                term.decision = entry.decision.clone();
+            }
+        }
+        self
+    }
+
+    /// Returns the bounds of a run that is resumed at a place.
+    pub(in crate::server) fn bounds(&self, mark: &Mark) -> PlanBounds {
+        let bound = |term: &PlanTerm| (term.server.clone(), term.tool.clone(), term.most);
+        let bounds = PlanBounds::new(self.calls.iter().map(bound)).after(&mark.calls);
+        self.calls.iter().fold(bounds, |bounds, term| match &term.decision {
+            Some(Decision::Denied(reason)) => bounds.denying(&term.server, &term.tool, reason),
+            _ => bounds,
+        })
+    }
+}
+
+/// Returns the calls of a plan on which a person must decide.
+fn asked(plan: &DecidedPlan) -> impl Iterator<Item = &DecidedCall> {
+    plan.calls.iter().filter(|call| call.decision.as_deref() != Some(Verdict::Allow.key()))
+}
+
+/// Removes the questions about a plan from a log: what remains is about calls.
+pub(in crate::server) fn without_plan(mut log: Logged) -> Logged {
+    log.calls.retain(|entry| entry.id.form != PLANNED);
+    log
+}
+
+/// The calls to which a person has consented with the plan of a run, before other grants.
+pub(in crate::server) struct PlanGrants {
+    /// The server and tool of each approved call; set once the run has been taken.
+    approved: OnceLock<HashMap<String, Vec<String>>>,
+    others: Option<Arc<dyn Grants>>,
+}
+
+impl PlanGrants {
+    /// Creates the grants of an evaluation that may turn out to have a plan.
+    pub(in crate::server) fn new(others: Option<Arc<dyn Grants>>) -> PlanGrants {
+        PlanGrants { approved: OnceLock::new(), others }
+    }
+
+    /// Sets the plan of the evaluation.
+    pub(in crate::server) fn set(&self, terms: &PlanTerms) {
+        let mut approved: HashMap<String, Vec<String>> = HashMap::new();
+        for term in terms.calls.iter().filter(|term| term.decision == Some(Decision::Approved)) {
+            approved.entry(term.server.clone()).or_default().push(term.tool.clone());
+        }
+        let _ = self.approved.set(approved);
+    }
+
+    fn covers(&self, asked: &lang::Question) -> bool {
+        // The plan was approved without knowledge of the values.
+        let tools = self.approved.get().filter(|_| !asked.is_guarded).and_then(|plan| plan.get(&*asked.server));
+        tools.is_some_and(|tools| tools.iter().any(|tool| **tool == *asked.tool))
+    }
+}
+
+impl Grants for PlanGrants {
+    fn take(&self, asked: &lang::Question) -> Result<Option<String>, String> {
+        if self.covers(asked) {
+            return Ok(Some("a person has approved the plan of the program".to_owned()));
+        }
+        self.others.as_ref().map_or(Ok(None), |others| others.take(asked))
+    }
+}
+
+impl Runs {
+    /// Stores a program with its plan as a run that waits for a person, who decides on the calls of each tool that needs
+    /// approval. Returns a sentence on how it goes on, with the identity of the run if there is one. Blocks.
+    pub(in crate::server) fn keep_plan(
+        &self,
+        entry: &Entry,
+        request: &Request,
+        plan: &DecidedPlan,
+        is_unread: bool,
+    ) -> (String, Option<String>) {
+        if !plan.unknown.is_empty() {
+            let next = "It cannot be approved: the program may call any tool.";
+            return (next.to_owned(), None);
+        }
+        if asked(plan).next().is_none() {
+            return ("No tool in it needs approval: call again without `plan`.".to_owned(), None);
+        }
+        match self.try_to_keep_plan(entry, request, plan, is_unread) {
+            Ok(Some(run)) => (
+                format!(
+                    "It is approved by the operator (`lispbox approvals show {run}`); then call with {{\"run\": \
+                     \"{run}\"}} in place of `program`: the program runs, and stops before a call beyond the plan."
+                ),
+                Some(run),
+            ),
+            Ok(None) => ("It cannot be approved: the server has no `--store`.".to_owned(), None),
+            Err(problem) => (format!("It cannot be approved: {problem}."), None),
+        }
+    }
+
+    fn try_to_keep_plan(
+        &self,
+        entry: &Entry,
+        request: &Request,
+        plan: &DecidedPlan,
+        is_unread: bool,
+    ) -> Result<Option<String>, String> {
+        if !self.are_stored() {
+            return Ok(None);
+        }
+        let term = |call: &DecidedCall| PlanTerm {
+            server: call.server.clone(),
+            tool: call.tool.clone(),
+            most: call.most,
+            decision: None,
+        };
+        let terms = PlanTerms { calls: plan.calls.iter().map(term).collect(), is_unread };
+        let log = PlanTerms::questions(plan);
+        let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), log);
+        let start = Start { data: request.data.clone(), session_version: entry.version() };
+        let identity = store::handle()?;
+        self.put_waiting(entry, &identity, &StoredRun::planned(&entry.handle, run, start, terms))?;
+        Ok(Some(identity))
+    }
+}
