@@ -45,7 +45,7 @@ const LANGUAGE: House = House {
         &["convert", "expand", "json", "resolve", "runs"],
         &["eval"],
         &["builtin", "plan", "prelude", "snapshot"],
-        &["embed", "engine", "environment", "evaluation", "foreign", "reply", "session"],
+        &["embed", "engine", "environment", "evaluation", "foreign", "planned", "reply", "session"],
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[

@@ -17,7 +17,7 @@
 //! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
 //! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
 //!    sessions); and `plan`, the analysis of the tools that a program can call.
-//! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`], and `embed`, the interface for Rust programs
+//! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`] (with `planned`), and `embed`, the interface for Rust programs
 //!    ([`World`], [`Tools`], [`Run`]).
 //!
 //! Two other designs were considered. *Opaque builtins* (`run: fn(&mut dyn Any, …)`, or a type parameter for the
@@ -104,7 +104,7 @@ pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
 pub use plan::{Plan, PlannedCall, UnknownCall};
 #[doc(hidden)]
-pub use planned::{DecidedCall, DecidedPlan, at_most};
+pub use planned::{DecidedCall, DecidedPlan};
 pub use reply::{Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};
@@ -135,7 +135,7 @@ pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
     CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies, RunLog, Stage,
-    Timing, Witness,
+    Timing, Witness, at_most,
 };
 #[doc(hidden)]
 pub use session::Request;

@@ -2,6 +2,7 @@
 
 use crate::foreign_text;
 use crate::plan::UnknownCall;
+use crate::runs::at_most;
 use serde::{Deserialize, Serialize};
 
 /// A plan with the decisions on its calls: the reply about a program that was not run.
@@ -33,15 +34,6 @@ pub struct DecidedCall {
     pub rule: Option<String>,
     /// The guards on the arguments, a sentence each.
     pub guards: Vec<String>,
-}
-
-/// Describes a bound on calls: `at most 3 calls`.
-pub fn at_most(most: Option<u64>) -> String {
-    match most {
-        Some(1) => "at most 1 call".to_owned(),
-        Some(most) => format!("at most {most} calls"),
-        None => "any number of calls".to_owned(),
-    }
 }
 
 impl std::fmt::Display for DecidedPlan {

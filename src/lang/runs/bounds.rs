@@ -1,7 +1,6 @@
 //! The bounds of a plan, to which a run is held.
 
 use crate::host::{CallId, CallRecord, ToolCall, ToolReply};
-use crate::planned::at_most;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -81,5 +80,14 @@ impl PlanBounds {
             _ => _ = bound.made.insert(call.id.clone()),
         }
         Ok(())
+    }
+}
+
+/// Describes a bound on calls: `at most 3 calls`.
+pub fn at_most(most: Option<u64>) -> String {
+    match most {
+        Some(1) => "at most 1 call".to_owned(),
+        Some(most) => format!("at most {most} calls"),
+        None => "any number of calls".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ mod matched;
 mod observed;
 mod recorder;
 
-pub use bounds::PlanBounds;
+pub use bounds::{PlanBounds, at_most};
 pub use log::{Journal, Keep, RunLog};
 pub use logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
 pub use matched::Replies;

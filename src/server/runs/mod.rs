@@ -7,6 +7,7 @@
 
 mod asked;
 pub(in crate::server) mod grants;
+mod kept;
 pub(in crate::server) mod listing;
 pub(in crate::server) mod planned;
 pub(in crate::server) mod recorded;

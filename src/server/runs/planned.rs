@@ -10,15 +10,8 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::lang::{
-    self, CallId, CallState, DecidedCall, DecidedPlan, Decision, Logged, Mark, PlanBounds, Request, Suspended,
-};
+use crate::lang::{self, CallId, CallState, DecidedCall, DecidedPlan, Decision, Logged, Mark, PlanBounds};
 use crate::server::policy::{Grants, PLANNED, Verdict};
-use crate::server::sessions::Entry;
-use crate::store;
-
-use super::Runs;
-use super::stored::{Start, StoredRun};
 
 /// The plan of a run, with the decisions of a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,8 +33,19 @@ struct PlanTerm {
 }
 
 impl PlanTerms {
+    /// Creates the terms of a plan on which nobody has decided.
+    pub(super) fn new(plan: &DecidedPlan, is_unread: bool) -> PlanTerms {
+        let term = |call: &DecidedCall| PlanTerm {
+            server: call.server.clone(),
+            tool: call.tool.clone(),
+            most: call.most,
+            decision: None,
+        };
+        PlanTerms { calls: plan.calls.iter().map(term).collect(), is_unread }
+    }
+
     /// Returns the questions about a plan, as the log of a run.
-    fn questions(plan: &DecidedPlan) -> Logged {
+    pub(super) fn questions(plan: &DecidedPlan) -> Logged {
         let mut log = Logged::default();
         for (at, DecidedCall { server, tool, most, rule, .. }) in asked(plan).enumerate() {
             let id = CallId { form: PLANNED, branch: Vec::new(), ordinal: u32::try_from(at).unwrap_or(u32::MAX) };
@@ -94,7 +98,7 @@ impl PlanTerms {
 }
 
 /// Returns the calls of a plan on which a person must decide.
-fn asked(plan: &DecidedPlan) -> impl Iterator<Item = &DecidedCall> {
+pub(super) fn asked(plan: &DecidedPlan) -> impl Iterator<Item = &DecidedCall> {
     plan.calls.iter().filter(|call| call.decision.as_deref() != Some(Verdict::Allow.key()))
 }
 
@@ -139,61 +143,5 @@ impl Grants for PlanGrants {
             return Ok(Some("a person has approved the plan of the program".to_owned()));
         }
         self.others.as_ref().map_or(Ok(None), |others| others.take(asked))
-    }
-}
-
-impl Runs {
-    /// Stores a program with its plan as a run that waits for a person, who decides on the calls of each tool that needs
-    /// approval. Returns a sentence on how it goes on, with the identity of the run if there is one. Blocks.
-    pub(in crate::server) fn keep_plan(
-        &self,
-        entry: &Entry,
-        request: &Request,
-        plan: &DecidedPlan,
-        is_unread: bool,
-    ) -> (String, Option<String>) {
-        if !plan.unknown.is_empty() {
-            let next = "It cannot be approved: the program may call any tool.";
-            return (next.to_owned(), None);
-        }
-        if asked(plan).next().is_none() {
-            return ("No tool in it needs approval: call again without `plan`.".to_owned(), None);
-        }
-        match self.try_to_keep_plan(entry, request, plan, is_unread) {
-            Ok(Some(run)) => (
-                format!(
-                    "It is approved by the operator (`lispbox approvals show {run}`); then call with {{\"run\": \
-                     \"{run}\"}} in place of `program`: the program runs, and stops before a call beyond the plan."
-                ),
-                Some(run),
-            ),
-            Ok(None) => ("It cannot be approved: the server has no `--store`.".to_owned(), None),
-            Err(problem) => (format!("It cannot be approved: {problem}."), None),
-        }
-    }
-
-    fn try_to_keep_plan(
-        &self,
-        entry: &Entry,
-        request: &Request,
-        plan: &DecidedPlan,
-        is_unread: bool,
-    ) -> Result<Option<String>, String> {
-        if !self.are_stored() {
-            return Ok(None);
-        }
-        let term = |call: &DecidedCall| PlanTerm {
-            server: call.server.clone(),
-            tool: call.tool.clone(),
-            most: call.most,
-            decision: None,
-        };
-        let terms = PlanTerms { calls: plan.calls.iter().map(term).collect(), is_unread };
-        let log = PlanTerms::questions(plan);
-        let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), log);
-        let start = Start { data: request.data.clone(), session_version: entry.version() };
-        let identity = store::handle()?;
-        self.put_waiting(entry, &identity, &StoredRun::planned(&entry.handle, run, start, terms))?;
-        Ok(Some(identity))
     }
 }

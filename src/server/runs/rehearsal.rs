@@ -8,12 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{CallId, CallState, Entry, Limits, Logged, Question, RehearsedCall, ToolCall};
-use crate::server::sessions;
-use crate::store;
-
-use super::stored::StoredRun;
-use super::{RunKey, Runs};
+use crate::lang::{CallId, CallState, Entry, Logged, Question, RehearsedCall, ToolCall};
 
 /// The reason for which a person is asked about a call of a rehearsal, as a clause.
 const REASON: &str = "the call comes from a rehearsal";
@@ -109,31 +104,5 @@ impl Rehearsal {
             calls.join("\n   ")
         );
         (!calls.is_empty()).then(|| ChangeSet { program, data: format!("[{}]", arguments.join(",")), log })
-    }
-}
-
-impl Runs {
-    /// Stores the calls of a rehearsal of a program in that session, as a run that waits for a person. Returns its
-    /// identity; `None` if there is no store. Blocks.
-    ///
-    /// # Errors
-    /// Returns why it is not kept, as a clause.
-    pub(in crate::server) fn keep_rehearsal(
-        &self,
-        entry: &sessions::Entry,
-        (program, limits): (&str, Limits),
-        changes: ChangeSet,
-        key: Option<RunKey>,
-    ) -> Result<Option<String>, String> {
-        if !self.are_stored() {
-            return Ok(None);
-        }
-        let (identity, arguments) = match key {
-            Some(RunKey { identity, arguments }) => (identity, Some(arguments)),
-            None => (store::handle()?, None),
-        };
-        let run = StoredRun::rehearsed_by(program, &store::handle()?, limits, changes, arguments);
-        self.put_waiting(entry, &identity, &run)?;
-        Ok(Some(identity))
     }
 }
