@@ -52,6 +52,11 @@ impl IndexKey {
 /// Most sources of one text; further ones are not added, so that no allow-list accepts them.
 const MOST_SOURCES: usize = 32;
 
+/// Most sets of sources: a tool may name the fields of its results as it likes.
+const MOST_SETS: usize = 50_000;
+/// Most bytes of the sources in all sets.
+const MOST_SET_BYTES: usize = 16 << 20;
+
 /// The ordinal of a set of sources.
 type SetId = u32;
 
@@ -63,6 +68,8 @@ pub(super) struct Index {
     pub(super) order: Vec<(Fingerprint, SetId)>,
     pub(super) sets: Vec<Vec<Source>>,
     known: HashMap<Vec<Source>, SetId>,
+    /// The size of the sources in all sets, in bytes.
+    set_bytes: usize,
     /// The source of the text that was added last, alone: that of the next one is often the same.
     last: Option<(Source, SetId)>,
     /// True once a text was not added because there was no room.
@@ -79,7 +86,10 @@ impl Index {
                 if sources.len() >= MOST_SOURCES || sources.iter().any(|known| known.is_of(source)) {
                     return;
                 }
-                self.set([&sources[..], std::slice::from_ref(source)].concat())
+                match self.set([&sources[..], std::slice::from_ref(source)].concat()) {
+                    Some(id) => id,
+                    None => return,
+                }
             }
             None if self.entries.len() >= most => {
                 self.is_full = true;
@@ -88,7 +98,7 @@ impl Index {
             None => match &self.last {
                 Some((last, id)) if last == source => *id,
                 _ => {
-                    let id = self.set(vec![source.clone()]);
+                    let Some(id) = self.set(vec![source.clone()]) else { return };
                     self.last = Some((source.clone(), id));
                     id
                 }
@@ -101,17 +111,27 @@ impl Index {
     pub(super) fn insert(&mut self, fingerprint: Fingerprint, set: SetId) {
         self.entries.insert(fingerprint, set);
         self.order.push((fingerprint, set));
+        if self.order.len() > 2 * self.entries.len() + 1_024 {
+            let entries = &self.entries;
+            self.order.retain(|(fingerprint, set)| entries.get(fingerprint) == Some(set));
+        }
     }
 
-    /// Returns the ordinal of a set of sources, which is added if it is new.
-    pub(super) fn set(&mut self, sources: Vec<Source>) -> SetId {
+    /// Returns the ordinal of a set of sources, which is added if it is new; `None` if there is no room.
+    pub(super) fn set(&mut self, sources: Vec<Source>) -> Option<SetId> {
         if let Some(known) = self.known.get(&sources) {
-            return *known;
+            return Some(*known);
+        }
+        let bytes: usize = sources.iter().map(Source::bytes).sum();
+        if self.sets.len() >= MOST_SETS || self.set_bytes + bytes > MOST_SET_BYTES {
+            self.is_full = true;
+            return None;
         }
         let id = self.sets.len() as SetId;
+        self.set_bytes += bytes;
         self.sets.push(sources.clone());
         self.known.insert(sources, id);
-        id
+        Some(id)
     }
 
     /// Returns the sources of a text.
@@ -124,9 +144,10 @@ impl Index {
         self.entries.len()
     }
 
-    /// Returns the memory of the fingerprints, in bytes.
+    /// Returns the memory of the fingerprints and their sources, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.capacity() * (size_of::<(Fingerprint, SetId)>() + 1)
             + self.order.capacity() * size_of::<(Fingerprint, SetId)>()
+            + 2 * self.set_bytes
     }
 }

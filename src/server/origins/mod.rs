@@ -19,6 +19,7 @@ mod tokens;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,11 @@ pub(in crate::server) enum Source {
 }
 
 impl Source {
+    /// Returns its size, in bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Source>() + if let Source::Tool { place, .. } = self { place.len() } else { 0 }
+    }
+
     /// Returns whether both are the same apart from the program.
     fn is_of(&self, other: &Source) -> bool {
         match (self, other) {
@@ -157,6 +163,8 @@ pub(in crate::server) struct Origins {
     facts: Mutex<Facts>,
     texts: Mutex<Texts>,
     queue: Queue<Job>,
+    /// The memory of the indices in bytes, as it was after the last job.
+    size: AtomicU64,
 }
 
 /// Facts that are known at once.
@@ -205,7 +213,8 @@ impl Origins {
     }
 
     fn of(facts: Facts, texts: Texts) -> Origins {
-        Origins { facts: Mutex::new(facts), texts: Mutex::new(texts), queue: Queue::default() }
+        let size = AtomicU64::new(texts.bytes());
+        Origins { facts: Mutex::new(facts), texts: Mutex::new(texts), queue: Queue::default(), size }
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -220,7 +229,11 @@ impl Origins {
 
     fn add(self: &Arc<Self>, job: Job, bytes: usize) {
         fn work(origins: &Origins) {
-            origins.queue.work(|job| origins.texts.lock().unwrap_or_else(PoisonError::into_inner).add_all(job));
+            origins.queue.work(|job| {
+                let mut texts = origins.texts.lock().unwrap_or_else(PoisonError::into_inner);
+                texts.add_all(job);
+                origins.size.store(texts.bytes(), Ordering::Relaxed);
+            });
         }
         match self.queue.add(job, bytes) {
             (true, true) => queue::in_background(self, work),
@@ -236,7 +249,9 @@ impl Origins {
 
     /// Replaces all of it, when the session is replaced.
     pub(in crate::server) fn replace(&self, other: Origins) {
-        *self.texts() = other.texts().clone();
+        let texts = other.texts().clone();
+        self.size.store(texts.bytes(), Ordering::Relaxed);
+        *self.texts() = texts;
         let mut facts = self.facts();
         *facts = Facts { changes: facts.changes + 1, ..other.facts().clone() };
     }
@@ -259,6 +274,11 @@ impl Origins {
     /// Returns whether a tool has returned something.
     pub(in crate::server) fn has_replies(&self) -> bool {
         self.facts().has_replies
+    }
+
+    /// Returns the memory of the indices in bytes, without texts that are still to be added.
+    pub(in crate::server) fn bytes(&self) -> u64 {
+        self.size.load(Ordering::Relaxed)
     }
 
     /// Returns the number of changes so far.
@@ -426,10 +446,14 @@ impl Texts {
                     ToolReply::Error(error) => replies::text(&error.message, "", &mut add),
                     _ => {}
                 }
-                let (texts, bytes) = (self.same.len() + self.alike.len(), self.same.bytes() + self.alike.bytes());
+                let (texts, bytes) = (self.same.len() + self.alike.len(), self.bytes());
                 tracing::debug!(texts, bytes, "the origins of a result are recorded");
             }
         }
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.same.bytes() + self.alike.bytes()) as u64
     }
 
     fn add(&mut self, text: &str, source: &Source, is_named: bool) {

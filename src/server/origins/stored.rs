@@ -54,7 +54,7 @@ impl StoredIndex {
         let bytes = STANDARD_NO_PAD.decode(&self.texts).ok()?;
         let mut index = Index::default();
         index.is_full = self.is_full;
-        let ids: Vec<u32> = self.sets.into_iter().map(|set| index.set(set)).collect();
+        let ids: Vec<u32> = self.sets.into_iter().map(|set| index.set(set)).collect::<Option<_>>()?;
         let (entries, rest) = bytes.as_chunks::<ENTRY>();
         for entry in entries {
             let set = *ids.get(word(entry, 3) as usize)?;

@@ -138,8 +138,54 @@ fn a_flood_fills_the_index_of_likeness_and_not_that_of_named_sources() {
     reply(&origins, "contacts", &json!("ann@example.org"), TRUSTED);
     assert!(origins.gave("ann@example.org", &is_of("contacts")) && !origins.gave("late@flood.org", &is_of("contacts")));
     let texts = origins.texts();
-    let (count, bytes) = (texts.same.len() + texts.alike.len(), texts.same.bytes() + texts.alike.bytes());
+    let (count, bytes) = (texts.same.len() + texts.alike.len(), texts.bytes());
     assert!(count <= MOST_ALIKE + MOST_SAME && bytes < 32 << 20, "{count} texts, {bytes} bytes");
+    drop(texts);
+    // It counts as memory of the session, and of each copy.
+    assert_eq!(origins.bytes(), bytes);
+    assert!(origins.copied().bytes() > 1 << 20);
+}
+
+#[test]
+fn a_tool_with_a_field_for_each_text_fills_the_index_and_no_more() {
+    let origins = origins();
+    for round in 0..3 {
+        let fields = (0..30_000).map(|n| (format!("f{round}x{}", words(n)), json!(format!("user{n}@flood.org"))));
+        reply(&origins, "mail", &serde_json::Value::Object(fields.collect()), OTHER);
+    }
+    assert!(origins.resembling("late@flood.org.example").1, "what is not found may have had no room");
+    assert!(origins.bytes() < 64 << 20, "{} bytes", origins.bytes());
+    let mut text = String::new();
+    origins.append_to(&mut text);
+    let (_, read) = Origins::split(&text).expect("it is read back");
+    assert!(read.expect("they were stored").resembling("late@flood.org.example").1);
+}
+
+/// A number as a word of letters.
+fn words(number: usize) -> String {
+    number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+}
+
+#[test]
+fn texts_that_many_tools_return_take_no_more_room_each_time() {
+    let origins = origins();
+    let texts: Vec<String> = (0..10_000).map(|n| format!("user{n}@flood.org")).collect();
+    reply(&origins, "mail0", &json!(texts), OTHER);
+    let once = origins.texts().bytes();
+    (1..40).for_each(|n| reply(&origins, &format!("mail{n}"), &json!(texts), OTHER));
+    let bytes = origins.texts().bytes();
+    assert!(bytes < 3 * once, "{bytes} bytes, once {once}");
+}
+
+#[test]
+fn the_fingerprints_of_texts_differ_and_nobody_can_find_two_that_do_not_without_the_key() {
+    let (one, other) = (origins(), origins());
+    let mut seen = std::collections::HashSet::new();
+    for number in 0..200_000 {
+        let print = one.texts().key.fingerprint(format!("{number}"));
+        assert!(seen.insert(print), "{number}");
+        assert_ne!(print, other.texts().key.fingerprint(format!("{number}")), "each session has a key of its own");
+    }
 }
 
 #[test]

@@ -271,7 +271,8 @@ impl Entry {
 
     /// Creates an entry with the content of `session`, for the same caller, which already knows the handle.
     pub(in crate::server) fn copied(&self, handle: String, session: Box<dyn Environment>) -> Arc<Entry> {
-        let (names, bytes) = (session.names().into_iter().collect(), session.live_bytes());
+        let names = session.names().into_iter().collect();
+        let bytes = session.live_bytes() + self.origins.bytes();
         let entry = Entry::with(&self.caller, handle, session, Stored::Nothing);
         entry.origins.replace(self.origins.copied());
         *entry.facts() = Facts { names, bytes, ..Facts::new(true) };
@@ -353,7 +354,7 @@ impl Entry {
     pub(in crate::server) fn used(&self, session: &dyn Environment, defined: &[String], is_own: bool) -> SessionState {
         let mut facts = self.facts();
         facts.used = Instant::now();
-        facts.bytes = session.live_bytes();
+        facts.bytes = session.live_bytes() + self.origins.bytes();
         facts.names.extend(defined.iter().cloned());
         // Names that are no longer defined must not be suggested.
         facts.names.retain(|name| session.defines(name));
