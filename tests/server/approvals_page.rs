@@ -203,6 +203,29 @@ fn a_call_that_an_operator_approves_is_made_once() {
 }
 
 #[test]
+fn an_operator_approves_the_plan_of_a_program() {
+    let scene = Scene::new();
+    let olga = scene.browser(OLGA);
+    let program = "(mapv (fn [to] (mail/send {:to to})) [\"a@x.org\" \"b@x.org\"])";
+    let answer = scene.call(json!({"program": program, "plan": true}));
+    let (_, rest) = answer.text.split_once("{\"run\": \"").unwrap_or_else(|| panic!("no run: {}", answer.text));
+    let run = rest.split('"').next().expect("a run").to_owned();
+    assert!(olga.get("/approvals").body.contains("A plan with <bdi>mail/send</bdi>"));
+    let shown = olga.show(&run).body;
+    for expected in [
+        "The program has not begun: it waits for a decision on its plan, to which it is held.",
+        "The program plans <strong>at most 2 calls</strong>, with any arguments.",
+        "The program may make these calls, and is stopped before any other.",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert!(!shown.contains("The call is made once"), "{shown}");
+    assert_eq!(olga.decide(&run, "approve", "1.1", &[]).status, 303);
+    assert!(scene.call(json!({ "run": run })).text.starts_with("[\"sent to a@x.org\" \"sent to b@x.org\"]"));
+    assert_eq!(scene.sent(), ["a@x.org", "b@x.org"]);
+}
+
+#[test]
 fn the_page_has_its_own_tokens_and_its_sign_ins_end() {
     let scene = Scene::new();
     let server = &scene.server;

@@ -87,6 +87,7 @@ fn card(key: &Key, run: &StoredRun) -> Markup {
                 @match (open.len(), tools.is_empty()) {
                     (0, true) => (state(run.state())),
                     (0, false) => { (state(run.state())) ": " (marked_line(&tools.join(", "))) },
+                    (1.., _) if run.is_planned() => { "A plan with " (marked_line(&tools.join(", "))) },
                     (count, _) => { (calls(count)) " of " (marked_line(&tools.join(", "))) },
                 }
             }

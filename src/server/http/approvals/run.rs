@@ -57,6 +57,9 @@ pub(super) fn run(signed_in: &SignedIn, key: &Key, run: &StoredRun, returned: Op
 
 fn explanation(run: &StoredRun, open: usize) -> String {
     match (run.state(), open) {
+        (RunState::Waiting, _) if run.is_planned() => {
+            "The program has not begun: it waits for a decision on its plan, to which it is held.".to_owned()
+        }
         (RunState::Waiting, 1) => "The program waits for a decision on 1 call.".to_owned(),
         (RunState::Waiting, open) => format!("The program waits for decisions on {open} calls."),
         (RunState::Decided, _) => "No call is open: the program goes on when its client continues it.".to_owned(),
@@ -125,7 +128,10 @@ impl Frame<'_> {
         let tool = format!("{}/{}", question.server, question.tool);
         html! {
             section.card.call aria-labelledby={ "call-" (number) } {
-                h2 id={ "call-" (number) } { "Call " span.number { (number) } ": " (marked_line(&tool)) }
+                h2 id={ "call-" (number) } {
+                    @if question.planned.is_some() { "Plan " } @else { "Call " }
+                    span.number { (number) } ": " (marked_line(&tool))
+                }
                 @if call.is_unknown {
                     p.badge { "It is not known whether this call happened" }
                 } @else {
@@ -176,7 +182,7 @@ impl Frame<'_> {
                 form method="post" action=(self.action) {
                     (self.key())
                     input type="hidden" name="calls" value=(number);
-                    (choice(number))
+                    @if !is_planned { (choice(number)) }
                     button.primary type="submit" name="action" value="approve" aria-label={ "Approve call " (number) " of " (tool) } {
                         "Approve"
                     }
