@@ -1,0 +1,140 @@
+"""The tools that a model has: those of lispbox with the server of a data set behind it, or those of the server itself."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from serving import Effect, effects_of
+
+SERVER = Path(__file__).with_name("server.py")
+PING_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the tools of a data set are offered."""
+
+    is_direct: bool = False
+    lispbox: str = "lispbox"
+    # Further flags of `lispbox serve`.
+    flags: tuple[str, ...] = ()
+    # The folder for what lispbox learns about tools; by default, each trial starts without any.
+    cache: Path | None = None
+    # The time after which a call is given up, in seconds.
+    call_seconds: float = 120.0
+
+    @property
+    def mode(self) -> str:
+        return "direct" if self.is_direct else "lispbox"
+
+
+class ServerGone(Exception):
+    """A server that does not answer any more."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The result of a call, as a model reads it."""
+
+    text: str
+    is_error: bool
+
+
+@dataclass
+class Connection:
+    """Tools as `{"name", "description", "input_schema"}`, and calls of them."""
+
+    session: ClientSession
+    setting: Setting
+    effects_file: Path
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    instructions: str = ""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
+        """Calls a tool. Errors of the protocol are replies too. Raises `ServerGone` if the server does not answer."""
+        if all(tool["name"] != name for tool in self.tools):
+            return Reply(f"there is no tool {name}; the tools are {', '.join(tool['name'] for tool in self.tools)}", True)
+        try:
+            result = await self.session.call_tool(name, arguments, read_timeout_seconds=self.setting.call_seconds)
+        except Exception as error:  # The SDK raises its own errors, those of the protocol and those of its validation.
+            await self.require_server()
+            return Reply(f"{type(error).__name__}: {error}", True)
+        blocks = [block.text if block.type == "text" else f"[{block.type}]" for block in result.content]
+        return Reply("\n".join(blocks), bool(result.is_error))
+
+    async def require_server(self) -> None:
+        try:
+            await asyncio.wait_for(self.session.send_ping(), PING_SECONDS)
+        except Exception as error:
+            raise ServerGone(f"expected a reply to `ping`, got {type(error).__name__}: {error}") from error
+
+    def effects(self) -> list[Effect]:
+        """The effects of the calls so far."""
+        return effects_of(self.effects_file)
+
+
+def parameters(setting: Setting, dataset: str, folder: Path) -> StdioServerParameters:
+    """The command that the client starts; files are in `folder`."""
+    server = [str(SERVER), dataset, "--effects", str(folder / "effects.jsonl")]
+    if setting.is_direct:
+        return StdioServerParameters(command=sys.executable, args=server)
+    config = folder / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {dataset: {"command": sys.executable, "args": server}}}))
+    environment = {
+        "HOME": str(folder),
+        "LISPBOX_CACHE": str((setting.cache or folder / "cache").absolute()),
+        "LISPBOX_LOG": os.environ.get("LISPBOX_LOG", "error"),
+    }
+    flags = ["serve", "--config", str(config), "--allow", f"{dataset}/*", *setting.flags]
+    return StdioServerParameters(command=str(setting.lispbox), args=flags, env=environment)
+
+
+@asynccontextmanager
+async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]:
+    """Starts the servers with fresh data, and ends them."""
+    with tempfile.TemporaryDirectory(prefix="lispbox-trial-") as name:
+        folder = Path(name)
+        async with stdio_client(parameters(setting, dataset, folder)) as (read, write):
+            async with ClientSession(read, write) as session:
+                hello = await session.initialize()
+                connection = Connection(session, setting, folder / "effects.jsonl", instructions=hello.instructions or "")
+                listed = await session.list_tools()
+                connection.tools = [
+                    {"name": tool.name, "description": tool.description or "", "input_schema": tool.input_schema}
+                    for tool in listed.tools
+                ]
+                yield connection
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that `setting` reads."""
+    parser.add_argument("--direct", action="store_true", help="offer the tools of the data set themselves, without lispbox")
+    parser.add_argument("--lispbox", default="lispbox", metavar="PATH", help="the binary; by default `lispbox` in the path")
+    parser.add_argument("--flag", action="append", default=[], metavar="FLAG",
+                        help="a further flag of `lispbox serve`, such as --flag=--reply=structured; may be repeated")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER",
+                        help="keep what lispbox learns about the tools from trial to trial in this folder")
+    parser.add_argument("--call-seconds", type=float, default=120.0, metavar="N", help="give up a call after this time")
+
+
+def setting(options: argparse.Namespace) -> Setting:
+    """The setting of the command line. Exits if there is no such binary."""
+    binary = options.lispbox if options.direct else shutil.which(options.lispbox)
+    if binary is None:
+        sys.exit(f"expected the binary of lispbox at `{options.lispbox}`, found none; pass --lispbox PATH, or --direct")
+    binary = str(Path(binary).absolute()) if os.sep in binary else binary
+    return Setting(options.direct, binary, tuple(options.flag), options.cache, options.call_seconds)

@@ -1,0 +1,1 @@
+"""A support desk: customers, agents, tickets with comments, and a service level agreement."""
