@@ -1,4 +1,4 @@
-"""The tools that a model has: those of lispbox with the server of a data set behind it, or those of the server itself."""
+"""The tools that a model has: those of lispbox with the server of a data set behind it, or those of that server."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ class Connection:
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
         """Calls a tool. Errors of the protocol are replies too. Raises `ServerGone` if the server does not answer."""
         if all(tool["name"] != name for tool in self.tools):
-            return Reply(f"there is no tool {name}; the tools are {', '.join(tool['name'] for tool in self.tools)}", True)
+            return Reply(
+                f"there is no tool {name}; the tools are {', '.join(tool['name'] for tool in self.tools)}", True
+            )
         try:
             result = await self.session.call_tool(name, arguments, read_timeout_seconds=self.setting.call_seconds)
         except Exception as error:  # The SDK raises its own errors, those of the protocol and those of its validation.
@@ -111,7 +113,9 @@ async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]
         async with stdio_client(parameters(setting, dataset, folder)) as (read, write):
             async with ClientSession(read, write) as session:
                 hello = await session.initialize()
-                connection = Connection(session, setting, folder / "effects.jsonl", instructions=hello.instructions or "")
+                connection = Connection(
+                    session, setting, folder / "effects.jsonl", instructions=hello.instructions or ""
+                )
                 listed = await session.list_tools()
                 connection.tools = [
                     {"name": tool.name, "description": tool.description or "", "input_schema": tool.input_schema}
@@ -122,12 +126,25 @@ async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that `setting` reads."""
-    parser.add_argument("--direct", action="store_true", help="offer the tools of the data set themselves, without lispbox")
-    parser.add_argument("--lispbox", default="lispbox", metavar="PATH", help="the binary; by default `lispbox` in the path")
-    parser.add_argument("--flag", action="append", default=[], metavar="FLAG",
-                        help="a further flag of `lispbox serve`, such as --flag=--reply=structured; may be repeated")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER",
-                        help="keep what lispbox learns about the tools from trial to trial in this folder")
+    parser.add_argument(
+        "--direct", action="store_true", help="offer the tools of the data set themselves, without lispbox"
+    )
+    parser.add_argument(
+        "--lispbox", default="lispbox", metavar="PATH", help="the binary; by default `lispbox` in the path"
+    )
+    parser.add_argument(
+        "--flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="a further flag of `lispbox serve`, such as --flag=--reply=structured; may be repeated",
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="FOLDER",
+        help="keep what lispbox learns about the tools from trial to trial in this folder",
+    )
     parser.add_argument("--call-seconds", type=float, default=120.0, metavar="N", help="give up a call after this time")
 
 

@@ -104,7 +104,8 @@ class Conversation:
         """Sends a request, again after failures that may pass."""
         endpoint = self.endpoint
         request = urllib.request.Request(
-            endpoint.url.rstrip("/") + self.path, json.dumps(body).encode(),
+            endpoint.url.rstrip("/") + self.path,
+            json.dumps(body).encode(),
             {"content-type": "application/json", **self.headers()},
         )
         wait = endpoint.backoff
@@ -155,8 +156,14 @@ class OpenAi(Conversation):
 
     def body(self) -> Json:
         tools = [
-            {"type": "function", "function": {"name": tool["name"], "description": tool["description"],
-                                              "parameters": tool["input_schema"]}}
+            {
+                "type": "function",
+                "function": {
+                    "name": tool["name"],
+                    "description": tool["description"],
+                    "parameters": tool["input_schema"],
+                },
+            }
             for tool in self.tools
         ]
         system = {"role": "system", "content": self.system}
@@ -194,8 +201,13 @@ class Anthropic(Conversation):
         return {"anthropic-version": "2023-06-01", **key}
 
     def body(self) -> Json:
-        return {"model": self.endpoint.model, "system": self.system, "messages": self.messages, "tools": self.tools,
-                "max_tokens": self.endpoint.max_tokens or MAX_TOKENS}
+        return {
+            "model": self.endpoint.model,
+            "system": self.system,
+            "messages": self.messages,
+            "tools": self.tools,
+            "max_tokens": self.endpoint.max_tokens or MAX_TOKENS,
+        }
 
     def understood(self, reply: Json) -> Turn:
         usage = reply.get("usage") or {}
@@ -214,8 +226,10 @@ class Anthropic(Conversation):
         return Turn(text, calls, "calls" if calls else "end")
 
     def add_results(self, results: list[tuple[Call, str, bool]]) -> None:
-        blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": is_error}
-                  for call, text, is_error in results]
+        blocks = [
+            {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": is_error}
+            for call, text, is_error in results
+        ]
         self.messages.append({"role": "user", "content": blocks})
 
 

@@ -83,8 +83,10 @@ def items(wanted: list[str], is_ordered: bool = False) -> Check:
         if (found if is_ordered else sorted(set(found))) != (lower if is_ordered else sorted(set(lower))):
             missing = [one for one in lower if one not in found]
             extra = [one for one in found if one not in lower]
-            raise Wrong(f"expected {', '.join(wanted) or 'none'}; missing: {', '.join(missing) or 'none'}; "
-                        f"not expected: {', '.join(extra) or 'none'}")
+            raise Wrong(
+                f"expected {', '.join(wanted) or 'none'}; missing: {', '.join(missing) or 'none'}; "
+                f"not expected: {', '.join(extra) or 'none'}"
+            )
 
     return Check(", ".join(wanted) or "none", check)
 
@@ -145,8 +147,10 @@ def compare(effects: list[Effect], wanted: list[Effect]) -> None:
         else:
             left.pop(at)
     if missing or left:
-        raise Wrong(f"{len(missing)} of {len(wanted)} expected effects missing, such as {missing[:1]}; "
-                    f"{len(left)} not expected, such as {left[:1]}")
+        raise Wrong(
+            f"{len(missing)} of {len(wanted)} expected effects missing, such as {missing[:1]}; "
+            f"{len(left)} not expected, such as {left[:1]}"
+        )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import time
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,16 @@ from connection import Connection, Reply
 from serving import Effect
 
 # Ends of a trial. Only `answered` and `cut_off` have an answer that may be right.
-OUTCOMES = ["answered", "refused", "cut_off", "too_many_rounds", "out_of_time", "endpoint_error", "server_error", "abandoned"]
+OUTCOMES = [
+    "answered",
+    "refused",
+    "cut_off",
+    "too_many_rounds",
+    "out_of_time",
+    "endpoint_error",
+    "server_error",
+    "abandoned",
+]
 
 
 @dataclass
@@ -37,7 +46,7 @@ class Record:
     model: str
     driver: str
     label: str
-    started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds"))
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     seconds: float = 0.0
     # Replies of the model.
     rounds: int = 0

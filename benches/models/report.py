@@ -1,6 +1,6 @@
 """The records of trials as tables in Markdown.
 
-    python report.py records.jsonl [--wrong] [--largest 50]
+Usage: `python report.py records.jsonl [--wrong] [--largest 50]`
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from pathlib import Path
 import records
 from records import Record
 
-HEAD = ["trials", "model", "data set", "tools", "tasks", "right", "calls", "characters", "without an error", "rounds",
-        "largest reply", "input tokens", "output tokens"]
+HEAD = ["trials", "model", "data set", "tools", "tasks", "right", "calls", "characters", "without an error", "rounds"]
+HEAD += ["largest reply", "input tokens", "output tokens"]
 
 
 def markdown(head: list[str], rows: list[list[str]], texts: int) -> str:
     """A table whose first columns are texts and whose others are numbers."""
     lines = [head, ["---"] * texts + ["--:"] * (len(head) - texts), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines
+    )
 
 
 def grouped(found: list[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
@@ -45,38 +47,63 @@ def table(found: list[Record]) -> str:
     rows = []
     for (label, model, dataset, mode), of in grouped(found).items():
         largest = max((len(exchange.reply) for record in of for exchange in record.exchanges), default=0)
-        tokens = [mean([getattr(record, name) for record in of]) if any(getattr(record, name) for record in of) else "–"
-                  for name in ("input_tokens", "output_tokens")]
-        rows.append([
-            label or "–", model, dataset, mode, str(len(of)), str(sum(record.right for record in of)),
-            mean([record.calls for record in of]), mean([record.characters for record in of]),
-            str(sum(record.errors == 0 for record in of)),
-            mean([record.rounds for record in of]), str(largest), *tokens,
-        ])
+        tokens = [
+            mean([getattr(record, name) for record in of]) if any(getattr(record, name) for record in of) else "–"
+            for name in ("input_tokens", "output_tokens")
+        ]
+        rows.append(
+            [
+                label or "–",
+                model,
+                dataset,
+                mode,
+                str(len(of)),
+                str(sum(record.right for record in of)),
+                mean([record.calls for record in of]),
+                mean([record.characters for record in of]),
+                str(sum(record.errors == 0 for record in of)),
+                mean([record.rounds for record in of]),
+                str(largest),
+                *tokens,
+            ]
+        )
     return markdown(HEAD, rows, 4)
 
 
 def outcomes(found: list[Record]) -> str:
     """How many trials ended otherwise than with an answer."""
-    counts = Counter((record.label or "–", record.model, record.mode, record.outcome)
-                     for record in found if record.outcome != "answered")
-    return markdown(["trials", "model", "tools", "outcome", "tasks"],
-                    [[*key, str(count)] for key, count in counts.items()], 4)
+    counts = Counter(
+        (record.label or "–", record.model, record.mode, record.outcome)
+        for record in found
+        if record.outcome != "answered"
+    )
+    return markdown(
+        ["trials", "model", "tools", "outcome", "tasks"], [[*key, str(count)] for key, count in counts.items()], 4
+    )
 
 
 def wrong(found: list[Record]) -> str:
-    rows = [[record.label or "–", record.model, record.mode, record.task, record.outcome, record.reason[:300]]
-            for record in found if not record.right]
+    rows = [
+        [record.label or "–", record.model, record.mode, record.task, record.outcome, record.reason[:300]]
+        for record in found
+        if not record.right
+    ]
     return markdown(["trials", "model", "tools", "task", "outcome", "reason"], rows, 6)
 
 
 def largest(found: list[Record], count: int) -> str:
     """The largest replies of tools."""
-    replies = [(len(exchange.reply), record.label or "–", record.model, record.mode, record.task, exchange.tool)
-               for record in found for exchange in record.exchanges]
+    replies = [
+        (len(exchange.reply), record.label or "–", record.model, record.mode, record.task, exchange.tool)
+        for record in found
+        for exchange in record.exchanges
+    ]
     replies.sort(key=lambda reply: -reply[0])
-    return markdown(["trials", "model", "tools", "task", "tool", "characters"],
-                    [[*reply[1:], str(reply[0])] for reply in replies[:count]], 5)
+    return markdown(
+        ["trials", "model", "tools", "task", "tool", "characters"],
+        [[*reply[1:], str(reply[0])] for reply in replies[:count]],
+        5,
+    )
 
 
 def main() -> None:

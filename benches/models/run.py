@@ -1,6 +1,6 @@
 """Trials of a model behind an endpoint.
 
-    python run.py --endpoint https://api.example.com/v1 --api openai --model NAME --key-env API_KEY --records FILE
+Usage: `python run.py --endpoint https://api.example.com/v1 --api openai --model NAME --key-env API_KEY`
 """
 
 from __future__ import annotations
@@ -84,25 +84,50 @@ async def run(plan: Plan, name: str) -> Record:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Runs tasks with a model behind an endpoint.")
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="names such as desk/open-count, or desk, depot; all by default")
-    parser.add_argument("--endpoint", required=True, metavar="URL", help="the base of the API, such as https://api.example.com/v1")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="names such as desk/open-count, or desk, depot; all by default"
+    )
+    parser.add_argument(
+        "--endpoint", required=True, metavar="URL", help="the base of the API, such as https://api.example.com/v1"
+    )
     parser.add_argument("--api", required=True, choices=list(APIS))
     parser.add_argument("--model", required=True, metavar="NAME")
     parser.add_argument("--key-env", metavar="VAR", help="the variable that has the key")
-    parser.add_argument("--records", type=Path, default=Path("records.jsonl"), metavar="FILE",
-                        help="the file to which the records are added; records.jsonl by default")
-    parser.add_argument("--label", default="", help="a name for these trials in the report, such as a version of lispbox")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        default=Path("records.jsonl"),
+        metavar="FILE",
+        help="the file to which the records are added; records.jsonl by default",
+    )
+    parser.add_argument(
+        "--label", default="", help="a name for these trials in the report, such as a version of lispbox"
+    )
     parser.add_argument("--missing", action="store_true", help="only tasks without such a record in the file")
-    parser.add_argument("--instructions", action="store_true",
-                        help="add the server's instructions to the system prompt, as some clients do")
-    parser.add_argument("--max-rounds", type=int, default=30, metavar="N", help="replies of the model for a task, at most")
+    parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="add the server's instructions to the system prompt, as some clients do",
+    )
+    parser.add_argument(
+        "--max-rounds", type=int, default=30, metavar="N", help="replies of the model for a task, at most"
+    )
     parser.add_argument("--seconds", type=float, default=900.0, metavar="N", help="time for a task")
     parser.add_argument("--request-seconds", type=float, default=300.0, metavar="N", help="time for a request")
     parser.add_argument("--attempts", type=int, default=5, metavar="N", help="how often a request is sent, at most")
-    parser.add_argument("--backoff", type=float, default=1.0, metavar="SECONDS", help="the wait before the second attempt; it doubles")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of a reply; by default those of the endpoint")
-    parser.add_argument("--extra", type=json.loads, default={}, metavar="JSON",
-                        help="further fields of each request, such as '{\"temperature\": 0}'")
+    parser.add_argument(
+        "--backoff", type=float, default=1.0, metavar="SECONDS", help="the wait before the second attempt; it doubles"
+    )
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="tokens of a reply; by default those of the endpoint"
+    )
+    parser.add_argument(
+        "--extra",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help="further fields of each request, such as '{\"temperature\": 0}'",
+    )
     connection.add_arguments(parser)
     options = parser.parse_args(arguments)
     if not options.endpoint.startswith(("http://", "https://")):
@@ -123,11 +148,24 @@ def main(arguments: list[str] | None = None) -> None:
     except ValueError as error:
         sys.exit(str(error))
     endpoint = Endpoint(
-        options.endpoint, options.model, os.environ[options.key_env] if options.key_env else None, options.max_tokens,
-        options.extra, options.request_seconds, options.attempts, options.backoff,
+        options.endpoint,
+        options.model,
+        os.environ[options.key_env] if options.key_env else None,
+        options.max_tokens,
+        options.extra,
+        options.request_seconds,
+        options.attempts,
+        options.backoff,
     )
-    plan = Plan(endpoint, options.api, connection.setting(options), options.label, options.instructions,
-                options.max_rounds, options.seconds)
+    plan = Plan(
+        endpoint,
+        options.api,
+        connection.setting(options),
+        options.label,
+        options.instructions,
+        options.max_rounds,
+        options.seconds,
+    )
     known = {(record.task, record.mode, record.model, record.label) for record in records.read(options.records)}
     done = []
     for name in names:

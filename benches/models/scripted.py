@@ -33,27 +33,38 @@ class Fails:
 
 def openai(step: Says, count: int) -> Json:
     calls = [
-        {"id": f"call-{count}-{at}", "type": "function",
-         "function": {"name": tool, "arguments": given if isinstance(given, str) else json.dumps(given)}}
+        {
+            "id": f"call-{count}-{at}",
+            "type": "function",
+            "function": {"name": tool, "arguments": given if isinstance(given, str) else json.dumps(given)},
+        }
         for at, (tool, given) in enumerate(step.calls)
     ]
     finish = {"refused": "content_filter", "cut_off": "length"}.get(step.stop, "tool_calls" if calls else "stop")
     message = {"role": "assistant", "content": step.text or None, **({"tool_calls": calls} if calls else {})}
-    return {"choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+    return {
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+    }
 
 
 def anthropic(step: Says, count: int) -> Json:
     content = [{"type": "text", "text": step.text}] if step.text else []
-    content += [{"type": "tool_use", "id": f"call-{count}-{at}", "name": tool, "input": given}
-                for at, (tool, given) in enumerate(step.calls)]
+    content += [
+        {"type": "tool_use", "id": f"call-{count}-{at}", "name": tool, "input": given}
+        for at, (tool, given) in enumerate(step.calls)
+    ]
     stop = {"refused": "refusal", "cut_off": "max_tokens"}.get(step.stop, "tool_use" if step.calls else "end_turn")
-    return {"role": "assistant", "content": content, "stop_reason": stop,
-            "usage": {"input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 10}}
+    return {
+        "role": "assistant",
+        "content": content,
+        "stop_reason": stop,
+        "usage": {"input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 10},
+    }
 
 
 class Scripted:
-    """Serves a script, one step for each request, and repeats the last step. Keeps the requests: path, headers, body."""
+    """Serves a script, one step for each request, and repeats the last one. Keeps the requests: path, headers, body."""
 
     def __init__(self, *script: Says | Fails) -> None:
         self.script = script
@@ -64,9 +75,13 @@ class Scripted:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 step = endpoint.script[min(len(endpoint.requests), len(endpoint.script) - 1)]
-                endpoint.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+                endpoint.requests.append(
+                    (self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+                )
                 if isinstance(step, Says):
-                    said = (openai if self.path.endswith("/chat/completions") else anthropic)(step, len(endpoint.requests))
+                    said = (openai if self.path.endswith("/chat/completions") else anthropic)(
+                        step, len(endpoint.requests)
+                    )
                     step = Fails(200, json.dumps(said))
                 self.send_response(step.status)
                 for name, value in {"content-type": "application/json", **step.headers}.items():

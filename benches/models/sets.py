@@ -11,9 +11,9 @@ DATASETS = ["desk", "depot"]
 
 SYSTEM = (
     "You do what a user asks, with tools. It is Friday, 20 November 2026, 12:00 UTC; no real time passes. Nobody can "
-    "answer questions, so do not ask any. When you are done, end with a line that begins with `Answer:` and has the bare "
-    "result: a number, a name, or a list separated by commas, without remarks. Write `Answer: done` if there is nothing "
-    "to tell, and `Answer: none` for an empty list."
+    "answer questions, so do not ask any. When you are done, end with a line that begins with `Answer:` and has the "
+    "bare result: a number, a name, or a list separated by commas, without remarks. Write `Answer: done` if there is "
+    "nothing to tell, and `Answer: none` for an empty list."
 )
 
 
@@ -33,6 +33,8 @@ def chosen(patterns: list[str]) -> list[str]:
     names = list(tasks())
     for pattern in patterns:
         if pattern not in names and pattern not in DATASETS:
-            raise ValueError(f"no task or data set `{pattern}`; the data sets are {', '.join(DATASETS)}, a task is for "
-                             f"example {names[0]}; `trial.py tasks` lists all")
+            raise ValueError(
+                f"no task or data set `{pattern}`; the data sets are {', '.join(DATASETS)}, a task is for "
+                f"example {names[0]}; `trial.py tasks` lists all"
+            )
     return [name for name in names if not patterns or name in patterns or name.split("/")[0] in patterns]

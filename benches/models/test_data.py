@@ -24,15 +24,34 @@ def result(dataset, state, name, **arguments):
 
 # The tool that has an effect of a kind, with its arguments.
 ACTIONS = {
-    "ticket": lambda e: ("update_ticket", {"key": e["key"], **{
-        "status": {"status": e["value"]}, "priority": {"priority": e["value"]}, "assignee": {"assignee_id": e["value"]},
-        "tag": {"add_tags": [e["value"]]}}[e["field"]]}),
+    "ticket": lambda e: (
+        "update_ticket",
+        {
+            "key": e["key"],
+            **{
+                "status": {"status": e["value"]},
+                "priority": {"priority": e["value"]},
+                "assignee": {"assignee_id": e["value"]},
+                "tag": {"add_tags": [e["value"]]},
+            }[e["field"]],
+        },
+    ),
     "notice": lambda e: ("send_notice", {"customer_id": e["customer"], "message": " ".join(e["says"])}),
-    "created": lambda e: ("create_ticket", {"customer_id": e["customer"], "priority": e["priority"], "subject": e["subject"],
-                                            "assignee_id": e["assignee"]}),
+    "created": lambda e: (
+        "create_ticket",
+        {
+            "customer_id": e["customer"],
+            "priority": e["priority"],
+            "subject": e["subject"],
+            "assignee_id": e["assignee"],
+        },
+    ),
     "reminder": lambda e: ("send_reminder", {"invoice": e["invoice"], "message": " ".join(e["says"])}),
     "purchase": lambda e: ("create_purchase_order", {name: e[name] for name in ("sku", "quantity", "warehouse")}),
-    "shipment": lambda e: ("update_shipment", {"id": e["key"], {"is_held": "hold", "carrier": "carrier"}[e["field"]]: e["value"]}),
+    "shipment": lambda e: (
+        "update_shipment",
+        {"id": e["key"], {"is_held": "hold", "carrier": "carrier"}[e["field"]]: e["value"]},
+    ),
 }
 
 
@@ -74,7 +93,11 @@ class Paging(unittest.TestCase):
         self.assertEqual(pages[0]["totalPages"], 8)
         keys = [ticket["key"] for page in pages for ticket in page["tickets"]]
         self.assertEqual(len(set(keys)), len(state.desk.tickets))
-        rows = [row for offset in range(0, 110, 40) for row in result(tools, state, "list_customers", limit=100, offset=offset)["rows"]]
+        rows = [
+            row
+            for offset in range(0, 110, 40)
+            for row in result(tools, state, "list_customers", limit=100, offset=offset)["rows"]
+        ]
         self.assertEqual([row[0] for row in rows], [customer.id for customer in state.desk.customers])
         for ticket in state.desk.tickets:
             found, cursor = [], {}
@@ -109,8 +132,11 @@ class Paging(unittest.TestCase):
         products = [product for page in range(1, 5) for product in result(tools, state, "find_products", page=page)]
         self.assertEqual([product["sku"] for product in products], [product.sku for product in state.depot.products])
         total = result(tools, state, "list_shipments")["meta"]["total"]
-        sent = [one for offset in range(0, total, 50)
-                for one in result(tools, state, "list_shipments", limit=50, offset=offset)["data"]]
+        sent = [
+            one
+            for offset in range(0, total, 50)
+            for one in result(tools, state, "list_shipments", limit=50, offset=offset)["data"]
+        ]
         self.assertEqual([one["id"] for one in sent], [shipment.id for shipment in state.depot.shipments])
 
 
@@ -121,7 +147,13 @@ class Servers(unittest.TestCase):
             file = Path(folder) / "effects"
             first = tools.fresh()
             first.restore(file)
-            result(tools, first, "update_ticket", key="SUP-1001", priority="P1" if first.ticket("SUP-1001").priority != "P1" else "P2")
+            result(
+                tools,
+                first,
+                "update_ticket",
+                key="SUP-1001",
+                priority="P1" if first.ticket("SUP-1001").priority != "P1" else "P2",
+            )
             made = result(tools, first, "create_ticket", customer_id=2001, subject="New")["created"]
             again = tools.fresh()
             again.restore(file)
@@ -139,7 +171,11 @@ class Servers(unittest.TestCase):
             ("stock_levels", {"warehouse": "XYZ"}, 'argument warehouse must be one of RTM, CHI, SIN, LBA, got "XYZ"'),
             ("list_orders", {"cursor": "nope"}, "cursor is not one that a result had: nope"),
             ("list_orders", {"date_from": "1.10.2026"}, "date_from must be a day such as 2026-10-31, got 1.10.2026"),
-            ("exchange_rates", {"month": "2025-01"}, "no rates for 2025-01; there are rates for 2026-08, 2026-09, 2026-10, 2026-11"),
+            (
+                "exchange_rates",
+                {"month": "2025-01"},
+                "no rates for 2025-01; there are rates for 2026-08, 2026-09, 2026-10, 2026-11",
+            ),
         ]:
             reply = called(by_name[name], tools.fresh(), arguments)
             self.assertEqual((reply["isError"], reply["content"][0]["text"]), (True, message))

@@ -12,7 +12,10 @@ from endpoints import Endpoint
 from report import table
 from scripted import Fails, Says, Scripted
 
-LISPBOX = os.environ.get("LISPBOX") or shutil.which("lispbox") or str(Path(__file__).parents[2] / "target/release/lispbox")
+LISPBOX = (
+    os.environ.get("LISPBOX") or shutil.which("lispbox") or str(Path(__file__).parents[2] / "target/release/lispbox")
+)
+needs_lispbox = unittest.skipUnless(os.access(LISPBOX, os.X_OK), f"there is no binary {LISPBOX}; LISPBOX names another")
 COUNT = '(->> (range 1 3) (mapcat #(:tickets (desk/list_tickets {:status "open" :page %}))) count)'
 
 
@@ -29,7 +32,10 @@ class OverBothApis(unittest.TestCase):
                 yield trial(endpoint, api, **more), endpoint.requests
 
     def test_calls_are_made_and_the_answer_is_judged(self):
-        script = Says("", [("list_tickets", {"status": "open"}), ("list_tickets", {"status": "open", "page": 2})]), Says("Answer: 79")
+        script = (
+            Says("", [("list_tickets", {"status": "open"}), ("list_tickets", {"status": "open", "page": 2})]),
+            Says("Answer: 79"),
+        )
         for record, requests in self.over_both(*script):
             self.assertTrue(record.right, record.reason)
             self.assertEqual((record.outcome, record.rounds, record.calls, record.errors), ("answered", 2, 2, 0))
@@ -38,13 +44,17 @@ class OverBothApis(unittest.TestCase):
             path, headers, body = requests[1]
             if path == "/v1/chat/completions":
                 self.assertEqual(headers["authorization"], "Bearer secret")
-                self.assertEqual([message["role"] for message in body["messages"]], ["system", "user", "assistant", "tool", "tool"])
+                self.assertEqual(
+                    [message["role"] for message in body["messages"]], ["system", "user", "assistant", "tool", "tool"]
+                )
                 self.assertEqual(body["messages"][3]["tool_call_id"], "call-1-0")
                 self.assertEqual(body["tools"][0]["function"]["name"], "list_tickets")
             else:
                 self.assertEqual((path, headers["x-api-key"]), ("/v1/messages", "secret"))
                 self.assertEqual([message["role"] for message in body["messages"]], ["user", "assistant", "user"])
-                self.assertEqual([block["tool_use_id"] for block in body["messages"][2]["content"]], ["call-1-0", "call-1-1"])
+                self.assertEqual(
+                    [block["tool_use_id"] for block in body["messages"][2]["content"]], ["call-1-0", "call-1-1"]
+                )
                 self.assertIn("input_schema", body["tools"][0])
 
     def test_a_wrong_answer_has_its_reason(self):
@@ -56,7 +66,9 @@ class OverBothApis(unittest.TestCase):
         call = ("update_ticket", {"key": "SUP-1001", "status": "open"})
         for record, _ in self.over_both(Says("", [call]), Says("Answer: 79")):
             self.assertFalse(record.right)
-            self.assertEqual(record.effects, [{"kind": "ticket", "key": "SUP-1001", "field": "status", "value": "open"}])
+            self.assertEqual(
+                record.effects, [{"kind": "ticket", "key": "SUP-1001", "field": "status", "value": "open"}]
+            )
 
     def test_error_replies_are_counted(self):
         calls = [("get_ticket", {"key": "SUP-0"}), ("get_ticket", {}), ("no_such_tool", {}), ("get_ticket", {"key": 7})]
@@ -76,13 +88,21 @@ class OverBothApis(unittest.TestCase):
             self.assertEqual(record.outcome, "cut_off")
 
     def test_failures_that_may_pass_are_tried_again(self):
-        script = Fails(429, headers={"retry-after": "0"}), Fails(529), Fails(500, "oops"), Fails(200, "not JSON"), Says("Answer: 79")
+        script = (
+            Fails(429, headers={"retry-after": "0"}),
+            Fails(529),
+            Fails(500, "oops"),
+            Fails(200, "not JSON"),
+            Says("Answer: 79"),
+        )
         for record, requests in self.over_both(*script):
             self.assertEqual((record.right, record.retries, len(requests)), (True, 4, 5))
 
     def test_other_failures_end_the_trial(self):
         for record, requests in self.over_both(Fails(401, '{"error": "no key like secret"}')):
-            self.assertEqual((record.outcome, record.reason), ("endpoint_error", 'HTTP 401: {"error": "no key like [key]"}'))
+            self.assertEqual(
+                (record.outcome, record.reason), ("endpoint_error", 'HTTP 401: {"error": "no key like [key]"}')
+            )
             self.assertEqual(len(requests), 1)
         for record, requests in self.over_both(Fails(503, "busy")):
             self.assertEqual(record.reason, "no reply after 5 attempts; the last one: HTTP 503: busy")
@@ -129,10 +149,14 @@ class Arguments(unittest.TestCase):
         self.assertIn("FileNotFoundError", record.reason)
 
 
-@unittest.skipUnless(os.access(LISPBOX, os.X_OK), f"there is no binary {LISPBOX}; LISPBOX names another")
+@needs_lispbox
 class ThroughLispbox(unittest.TestCase):
     def test_the_model_has_the_tools_of_lispbox_alone(self):
-        script = Says("", [("lisp_eval", {"program": COUNT})]), Says("", [("lisp_eval", {"program": "(nope)"})]), Says("Answer: 79")
+        script = (
+            Says("", [("lisp_eval", {"program": COUNT})]),
+            Says("", [("lisp_eval", {"program": "(nope)"})]),
+            Says("Answer: 79"),
+        )
         with Scripted(*script) as endpoint:
             record = trial(endpoint, "anthropic", setting=Setting(lispbox=LISPBOX))
             tools = endpoint.requests[0][2]["tools"]
@@ -141,7 +165,9 @@ class ThroughLispbox(unittest.TestCase):
         self.assertTrue(record.exchanges[0].reply.startswith("79\n"), record.exchanges[0].reply)
 
     def test_effects_need_no_approval_and_outlast_the_server(self):
-        program = '(desk/update_ticket {:key "SUP-1001" :add_tags ["x"]}) (desk/send_notice {:customer_id 2001 :message "Hi"})'
+        program = """
+            (desk/update_ticket {:key "SUP-1001" :add_tags ["x"]})
+            (desk/send_notice {:customer_id 2001 :message "Hi"})"""
         with Scripted(Says("", [("lisp_eval", {"program": program})]), Says("Answer: 79")) as endpoint:
             record = trial(endpoint, "openai", setting=Setting(lispbox=LISPBOX))
         self.assertEqual([effect["kind"] for effect in record.effects], ["ticket", "notice"])

@@ -21,23 +21,34 @@ class ByHand(unittest.TestCase):
 
     def trial(self, *arguments, text=""):
         environment = {**os.environ, "LISPBOX_TRIALS": str(self.folder / "s")}
-        return subprocess.run([sys.executable, TRIAL, *arguments], env=environment, input=text, capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, TRIAL, *arguments], env=environment, input=text, capture_output=True, text=True
+        )
 
     def start(self, *more):
-        begun = self.trial("start", TASK, "--direct", "--records", str(self.file), "--model", "me", "--label", "by hand", *more)
+        begun = self.trial(
+            "start", TASK, "--direct", "--records", str(self.file), "--model", "me", "--label", "by hand", *more
+        )
         self.assertEqual(begun.returncode, 0, begun.stderr)
         return begun.stdout
 
     def test_a_trial_is_played_and_recorded(self):
         shown = self.start()
         self.assertIn("### update_ticket", shown)
-        self.assertTrue(shown.endswith("Kenji Mori has left. Give his open tickets (only the open ones) to Wei Chen, and tell me "
-                                       "how many there were.\n"))
+        self.assertTrue(
+            shown.endswith(
+                "Kenji Mori has left. Give his open tickets (only the open ones) to Wei Chen, and tell me "
+                "how many there were.\n"
+            )
+        )
         found = []
         for page in (1, 2):
             reply = self.trial("call", TASK, "list_tickets", json.dumps({"status": "open", "page": page}))
-            found += [ticket for ticket in json.loads(reply.stdout)["tickets"]
-                      if (ticket["assignee"] or {}).get("name") == "Kenji Mori"]
+            found += [
+                ticket
+                for ticket in json.loads(reply.stdout)["tickets"]
+                if (ticket["assignee"] or {}).get("name") == "Kenji Mori"
+            ]
         self.assertEqual(self.trial("call", TASK, "get_ticket", '{"key": ').stdout.splitlines()[0], "[error]")
         # The state of the servers lasts from command to command.
         for ticket in found:
@@ -47,7 +58,9 @@ class ByHand(unittest.TestCase):
         judged = self.trial("answer", TASK, f"Answer: {len(found)}")
         self.assertTrue(judged.stdout.startswith(f"right: {4 + len(found)} calls, "), judged.stdout + judged.stderr)
         [record] = records.read(self.file)
-        self.assertEqual((record.driver, record.model, record.label, record.mode), ("manual", "me", "by hand", "direct"))
+        self.assertEqual(
+            (record.driver, record.model, record.label, record.mode), ("manual", "me", "by hand", "direct")
+        )
         self.assertEqual((record.right, record.errors, record.malformed), (True, 1, 1))
         over = self.trial("call", TASK, "list_agents")
         self.assertEqual(over.stderr, f"no trial of {TASK} is under way; begin one with `trial.py start {TASK}`\n")

@@ -47,10 +47,10 @@ def socket_of(task: str) -> Path:
 
 def sheet(trial: Trial) -> str:
     """Everything that a model sees before its first call."""
-    tools = [
-        f"### {tool['name']}\n\n{tool['description']}\n\nArguments: {json.dumps(tool['input_schema'], ensure_ascii=False)}"
-        for tool in trial.connection.tools
-    ]
+    tools = []
+    for tool in trial.connection.tools:
+        schema = json.dumps(tool["input_schema"], ensure_ascii=False)
+        tools.append(f"### {tool['name']}\n\n{tool['description']}\n\nArguments: {schema}")
     return "\n\n".join(["## System", trial.system, "## Tools", *tools, "## User", trial.task.prompt])
 
 
@@ -96,8 +96,14 @@ class Broker:
         record = self.trial.end(outcome, answer, reason)
         records.append(self.file, record)
         self.ended.set()
-        return {"right": record.right, "outcome": record.outcome, "calls": record.calls, "characters": record.characters,
-                "errors": record.errors, "file": str(self.file)}
+        return {
+            "right": record.right,
+            "outcome": record.outcome,
+            "calls": record.calls,
+            "characters": record.characters,
+            "errors": record.errors,
+            "file": str(self.file),
+        }
 
 
 async def hold(options: argparse.Namespace) -> None:
@@ -160,13 +166,19 @@ def start(options: argparse.Namespace, arguments: list[str]) -> None:
         sys.exit(f"expected one task, such as {names[0]}, got the data set {options.task}")
     connection.setting(options)  # Reports a missing binary here.
     if is_running(options.task):
-        sys.exit(f"a trial of {options.task} is under way; end it with `trial.py answer` or `trial.py stop {options.task}`")
+        sys.exit(
+            f"a trial of {options.task} is under way; end it with `trial.py answer` or `trial.py stop {options.task}`"
+        )
     socket_of(options.task).unlink(missing_ok=True)
     log = socket_of(options.task).with_suffix(".log")
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, __file__, "hold", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=errors, text=True, start_new_session=True,
+            [sys.executable, __file__, "hold", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
         )
     assert process.stdout is not None
     with process.stdout:
@@ -191,20 +203,34 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(description="Trials in which you play the model.")
     commands = out.add_subparsers(dest="command", required=True)
     commands.add_parser("tasks", help="list the names of the tasks")
-    for name, text in (("start", "begin a trial and print what a model sees"), ("hold", "the process that `start` leaves")):
+    for name, text in (
+        ("start", "begin a trial and print what a model sees"),
+        ("hold", "the process that `start` leaves"),
+    ):
         one = commands.add_parser(name, help=text)
         one.add_argument("task", metavar="TASK")
-        one.add_argument("--records", type=Path, default=Path("records.jsonl"), metavar="FILE",
-                         help="the file to which the record is added; records.jsonl by default")
+        one.add_argument(
+            "--records",
+            type=Path,
+            default=Path("records.jsonl"),
+            metavar="FILE",
+            help="the file to which the record is added; records.jsonl by default",
+        )
         one.add_argument("--model", default="manual", metavar="NAME", help="who plays the model")
-        one.add_argument("--label", default="", help="a name for these trials in the report, such as a version of lispbox")
-        one.add_argument("--instructions", action="store_true", help="add the server's instructions to the system prompt")
+        one.add_argument(
+            "--label", default="", help="a name for these trials in the report, such as a version of lispbox"
+        )
+        one.add_argument(
+            "--instructions", action="store_true", help="add the server's instructions to the system prompt"
+        )
         one.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="end the trial after this time")
         connection.add_arguments(one)
     call = commands.add_parser("call", help="call a tool")
     call.add_argument("task", metavar="TASK")
     call.add_argument("tool", metavar="TOOL")
-    call.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object, or `-` for standard input")
+    call.add_argument(
+        "arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object, or `-` for standard input"
+    )
     call.add_argument("--text", metavar="NAME", help="instead of JSON, the argument NAME is the text of standard input")
     answer = commands.add_parser("answer", help="give the last message of the model, and have it judged")
     answer.add_argument("task", metavar="TASK")
@@ -230,8 +256,10 @@ def main() -> None:
     elif options.command == "answer":
         message = sys.stdin.read() if options.message == "-" else options.message
         reply = ask(options.task, {"do": "answer", "text": message})
-        print(f"{'right' if reply['right'] else 'wrong'}: {reply['calls']} calls, {reply['characters']} characters, "
-              f"{reply['errors']} errors; recorded in {reply['file']}")
+        print(
+            f"{'right' if reply['right'] else 'wrong'}: {reply['calls']} calls, {reply['characters']} characters, "
+            f"{reply['errors']} errors; recorded in {reply['file']}"
+        )
     else:
         ask(options.task, {"do": "stop"})
         print(f"ended without an answer: {options.task}")

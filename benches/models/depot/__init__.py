@@ -1,1 +1,1 @@
-"""The back office of a wholesaler: products, stock in four warehouses, orders, shipments and invoices in four currencies."""
+"""The back office of a wholesaler with four warehouses: products, stock, orders, shipments and invoices."""

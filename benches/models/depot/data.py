@@ -27,7 +27,14 @@ RATES = {
     "2026-11": {"USD": "1.0790", "GBP": "0.8604", "SGD": "1.4583"},
 }
 CARRIERS = ["Ferrovia", "BlueLine", "Nordfracht", "QuickPost", "Meridian Air"]
-SUPPLIERS = [("Hallberg", 12), ("Okafor Tools", 21), ("Delmar", 9), ("Sunrise Works", 30), ("Petrov & Sons", 14), ("Axiom", 7)]
+SUPPLIERS = [
+    ("Hallberg", 12),
+    ("Okafor Tools", 21),
+    ("Delmar", 9),
+    ("Sunrise Works", 30),
+    ("Petrov & Sons", 14),
+    ("Axiom", 7),
+]
 CATEGORIES = {
     "power tools": ["Cordless drill", "Angle grinder", "Jigsaw", "Impact driver", "Belt sander"],
     "hand tools": ["Claw hammer", "Torque wrench", "Screwdriver set", "Hand saw", "Pipe wrench"],
@@ -38,7 +45,8 @@ CATEGORIES = {
 }
 VARIANTS = ["basic", "plus", "pro"]
 CUSTOMERS = [
-    f"{first} {second}" for first in ("Alder", "Beacon", "Crown", "Dover", "Eagle", "Fulton", "Garnet", "Hudson")
+    f"{first} {second}"
+    for first in ("Alder", "Beacon", "Crown", "Dover", "Eagle", "Fulton", "Garnet", "Hudson")
     for second in ("Builders", "Hardware", "Supply", "Interiors", "Estates")
 ]
 
@@ -141,13 +149,20 @@ class Depot:
 
 
 def products(draw: Draw) -> list[Product]:
-    kinds = [(category, f"{name} {variant}") for category, names in CATEGORIES.items() for name in names for variant in VARIANTS]
+    kinds = [
+        (category, f"{name} {variant}")
+        for category, names in CATEGORIES.items()
+        for name in names
+        for variant in VARIANTS
+    ]
     numbers = draw.some(range(100, 999), len(kinds))
     out = []
     for (category, name), number in zip(kinds, numbers):
         supplier, days = draw.one(SUPPLIERS)
         grams = draw.between(8, 180) * draw.one([10, 50, 100])
-        out.append(Product(f"KX-0{number}", name, category, grams, Decimal(draw.between(250, 18000)) / 100, supplier, days))
+        out.append(
+            Product(f"KX-0{number}", name, category, grams, Decimal(draw.between(250, 18000)) / 100, supplier, days)
+        )
     return out
 
 
@@ -165,8 +180,9 @@ def stock(draw: Draw, products: list[Product]) -> dict[str, dict[str, Level]]:
 
 def order(draw: Draw, number: int, placed: datetime, products: list[Product]) -> Order:
     age = (NOW - placed).days
-    status = draw.weighted(["new", "packed", "shipped", "delivered", "cancelled"],
-                           [6, 4, 3, 1, 1] if age < 8 else [0, 1, 3, 14, 2])
+    status = draw.weighted(
+        ["new", "packed", "shipped", "delivered", "cancelled"], [6, 4, 3, 1, 1] if age < 8 else [0, 1, 3, 14, 2]
+    )
     lines = [
         Line(product.sku, draw.between(1, 24), (product.cost * draw.between(120, 190) / 100).quantize(Decimal("0.01")))
         for product in draw.some(products, draw.between(1, 5))
@@ -180,11 +196,15 @@ def shipments(draw: Draw, orders: list[Order]) -> list[Shipment]:
     # Three orders were shipped although they are cancelled.
     sent += draw.some([order for order in orders if order.status == "cancelled"], 3)
     for at, order in enumerate(sorted(sent, key=lambda order: order.number)):
-        shipped = min(order.placed + timedelta(minutes=draw.between(300, 6000)), NOW - timedelta(minutes=draw.between(60, 900)))
+        shipped = min(
+            order.placed + timedelta(minutes=draw.between(300, 6000)), NOW - timedelta(minutes=draw.between(60, 900))
+        )
         promised = shipped.date() + timedelta(days=draw.between(2, 8))
         delivered = None
         if order.status == "delivered":
-            delivered = min(shipped + timedelta(minutes=draw.between(1200, 14000)), NOW - timedelta(minutes=draw.between(1, 50)))
+            delivered = min(
+                shipped + timedelta(minutes=draw.between(1200, 14000)), NOW - timedelta(minutes=draw.between(1, 50))
+            )
         out.append(Shipment(f"SHP-{3001 + at}", order.number, draw.one(CARRIERS), shipped, promised, delivered))
     return out
 
@@ -202,8 +222,18 @@ def invoices(draw: Draw, orders: list[Order]) -> list[Invoice]:
         days = draw.one([14, 30, 30, 45, 60])
         off = Decimal(draw.between(5, 400)) / 10 if order in wrong else Decimal(0)
         paid = issued + timedelta(days=draw.between(3, days + 12)) if draw.chance(0.75) else None
-        out.append(Invoice(f"INV-2026-{at + 1:04}", order.number, order.customer, order.total + off, order.currency, issued,
-                           days, paid if paid and paid < TODAY else None))
+        out.append(
+            Invoice(
+                f"INV-2026-{at + 1:04}",
+                order.number,
+                order.customer,
+                order.total + off,
+                order.currency,
+                issued,
+                days,
+                paid if paid and paid < TODAY else None,
+            )
+        )
     return out
 
 

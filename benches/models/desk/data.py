@@ -91,35 +91,83 @@ AGENTS = [
     ("Ruth Klein", "Onboarding", False, "Europe/Vienna"),
     ("Wei Chen", "Platform", True, "Asia/Singapore"),
 ]
-FIRST = ["Cedar", "Blue", "Iron", "Silver", "North", "River", "Amber", "Granite", "Willow", "Harbor", "Falcon", "Copper"]
+FIRST = [
+    "Cedar",
+    "Blue",
+    "Iron",
+    "Silver",
+    "North",
+    "River",
+    "Amber",
+    "Granite",
+    "Willow",
+    "Harbor",
+    "Falcon",
+    "Copper",
+]
 SECOND = ["Point", "Ridge", "Mill", "Gate", "Field", "Forge", "Bay", "Cross", "Wharf", "Grove"]
-FORMS = {"Germany": "GmbH", "Netherlands": "BV", "United Kingdom": "Ltd", "United States": "Inc", "Sweden": "AB", "France": "SA"}
+FORMS = {
+    "Germany": "GmbH",
+    "Netherlands": "BV",
+    "United Kingdom": "Ltd",
+    "United States": "Inc",
+    "Sweden": "AB",
+    "France": "SA",
+}
 LABELS = ["reference", "beta", "late-payer", "partner", "education"]
 
 # Of each topic: subjects, the text, and tags.
 TOPICS = [
-    (["Charged twice for {month}", "Invoice for {month} is wrong", "Money back for duplicate charge"],
-     "Our card was charged twice for order ORD-{order}. Please correct this.", ["billing", "refund"]),
-    (["Cannot log in since the update", "Password reset mail never arrives", "SSO redirect loops"],
-     "Several of our people cannot sign in. The page shows code {code}.", ["login"]),
-    (["Export to CSV stops at {code} rows", "Report export is empty", "Scheduled export did not run"],
-     "The export of our monthly report fails. It worked last month.", ["export", "reports"]),
-    (["App crashes when opening photos", "Mobile app drains the battery", "Push messages come late"],
-     "Seen on three phones with version 8.{small}. Reinstalling does not help.", ["mobile", "crash"]),
-    (["How do we add {small} users", "Training for new staff", "Please move our go-live date"],
-     "We would like help with this before the end of {month}.", ["onboarding"]),
-    (["API answers 429 too often", "Webhook for ORD-{order} never fired", "API key stopped working"],
-     "Our integration has been failing since Monday; the reference is ORD-{order}.", ["api"]),
-    (["Dashboard is slow in the morning", "Time out when loading the customer list", "Search takes {small} seconds"],
-     "It takes far too long for everyone in our office.", ["performance"]),
+    (
+        ["Charged twice for {month}", "Invoice for {month} is wrong", "Money back for duplicate charge"],
+        "Our card was charged twice for order ORD-{order}. Please correct this.",
+        ["billing", "refund"],
+    ),
+    (
+        ["Cannot log in since the update", "Password reset mail never arrives", "SSO redirect loops"],
+        "Several of our people cannot sign in. The page shows code {code}.",
+        ["login"],
+    ),
+    (
+        ["Export to CSV stops at {code} rows", "Report export is empty", "Scheduled export did not run"],
+        "The export of our monthly report fails. It worked last month.",
+        ["export", "reports"],
+    ),
+    (
+        ["App crashes when opening photos", "Mobile app drains the battery", "Push messages come late"],
+        "Seen on three phones with version 8.{small}. Reinstalling does not help.",
+        ["mobile", "crash"],
+    ),
+    (
+        ["How do we add {small} users", "Training for new staff", "Please move our go-live date"],
+        "We would like help with this before the end of {month}.",
+        ["onboarding"],
+    ),
+    (
+        ["API answers 429 too often", "Webhook for ORD-{order} never fired", "API key stopped working"],
+        "Our integration has been failing since Monday; the reference is ORD-{order}.",
+        ["api"],
+    ),
+    (
+        ["Dashboard is slow in the morning", "Time out when loading the customer list", "Search takes {small} seconds"],
+        "It takes far too long for everyone in our office.",
+        ["performance"],
+    ),
 ]
 MONTHS = ["August", "September", "October", "November"]
 EXTRA_TAGS = ["vip", "follow-up", "regression", "docs"]
 REMARKS = [
-    "Thanks, we are looking into it.", "Could you send us a screenshot?", "This is still happening today.",
-    "I have passed this on to the {team} team.", "The fix is in the next release.", "Any news on this?",
-    "A refund was promised on the phone.", "We have seen the same for another customer.",
-    "Please see ORD-{order} as well.", "It works again, thank you!", "Escalated, see the internal notes.",
+    "Thanks, we are looking into it.",
+    "Could you send us a screenshot?",
+    "This is still happening today.",
+    "I have passed this on to the {team} team.",
+    "The fix is in the next release.",
+    "Any news on this?",
+    "A refund was promised on the phone.",
+    "We have seen the same for another customer.",
+    "Please see ORD-{order} as well.",
+    "It works again, thank you!",
+    "Escalated, see the internal notes.",
 ]
 
 
@@ -128,15 +176,17 @@ def customers(draw: Draw) -> list[Customer]:
     out = []
     for at, name in enumerate(draw.some(names, 110)):
         country = draw.one(list(FORMS))
-        out.append(Customer(
-            id=2001 + at,
-            name=f"{name} {FORMS[country]}",
-            tier=draw.weighted(TIERS, [4, 4, 5]),
-            country=country,
-            seats=draw.between(5, 90) * draw.weighted([1, 10, 30], [5, 3, 2]),
-            contract_end=TODAY + timedelta(days=draw.between(-20, 400)),
-            labels=draw.some(LABELS, draw.weighted([0, 1, 2], [3, 2, 1])),
-        ))
+        out.append(
+            Customer(
+                id=2001 + at,
+                name=f"{name} {FORMS[country]}",
+                tier=draw.weighted(TIERS, [4, 4, 5]),
+                country=country,
+                seats=draw.between(5, 90) * draw.weighted([1, 10, 30], [5, 3, 2]),
+                contract_end=TODAY + timedelta(days=draw.between(-20, 400)),
+                labels=draw.some(LABELS, draw.weighted([0, 1, 2], [3, 2, 1])),
+            )
+        )
     return out
 
 
@@ -156,8 +206,12 @@ def comments(draw: Draw, agents: list[Agent], customer: Customer, created: datet
 def ticket(draw: Draw, number: int, created: datetime, agents: list[Agent], customers: list[Customer]) -> Ticket:
     customer = draw.one(customers)
     subjects, body, tags = draw.one(TOPICS)
-    words = {"month": draw.one(MONTHS), "order": draw.between(10000, 99999), "code": draw.between(100, 999),
-             "small": draw.between(2, 40)}
+    words = {
+        "month": draw.one(MONTHS),
+        "order": draw.between(10000, 99999),
+        "code": draw.between(100, 999),
+        "small": draw.between(2, 40),
+    }
     said = comments(draw, agents, customer, created)
     age = (NOW - created).days
     status = draw.weighted(STATUSES, [5, 3, 3, 1] if age < 30 else [1, 1, 4, 5])
