@@ -16,12 +16,16 @@ HEAD = ["trials", "model", "data set", "tools", "tasks", "right", "calls", "char
 HEAD += ["largest reply", "input tokens", "output tokens"]
 
 
+def cell(text: str) -> str:
+    """A cell of a table: one line, without what cannot be printed."""
+    text = text.encode(errors="backslashreplace").decode()
+    return " ".join(text.replace("|", "\\|").split())
+
+
 def markdown(head: list[str], rows: list[list[str]], texts: int) -> str:
     """A table whose first columns are texts and whose others are numbers."""
     lines = [head, ["---"] * texts + ["--:"] * (len(head) - texts), *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines
-    )
+    return "\n".join("| " + " | ".join(map(cell, line)) + " |" for line in lines)
 
 
 def grouped(found: list[Record]) -> dict[tuple[str, str, str, str], list[Record]]:

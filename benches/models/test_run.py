@@ -9,7 +9,7 @@ import records
 import run
 from connection import Setting
 from endpoints import Endpoint
-from report import table
+from report import cell, table
 from scripted import Fails, Says, Scripted
 
 LISPBOX = (
@@ -141,6 +141,9 @@ class Arguments(unittest.TestCase):
             file.write_text("{}\n")
             with self.assertRaisesRegex(ValueError, "records.jsonl:1 is not a record of a trial"):
                 records.read(file)
+
+    def test_cells_of_a_report_can_be_printed(self):
+        self.assertEqual(cell("a|b\n\ud800 é"), "a\\|b \\ud800 é")
 
     def test_a_server_that_does_not_start_is_an_outcome(self):
         with Scripted(Says("Answer: 79")) as endpoint:

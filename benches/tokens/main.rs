@@ -1,16 +1,21 @@
-//! The cost of tools for a model: five tasks performed with the tools themselves and through `lisp_eval`, with 10, 38,
-//! 200 and 2,000 tools available; and the time that lispbox adds to a call.
+//! The cost of tools for a model: five tasks performed with the tools themselves, with the tools after a search for
+//! them, and through `lisp_eval`, with 10, 38, 200 and 2,000 tools available; and the time that lispbox adds to a call.
 //!
 //! `cargo bench --bench tokens` prints tables in Markdown; it needs `python3`, which runs the servers. It counts the
 //! tokens (o200k_base) in a model's context at the end: the descriptions of the tools, the calls that it writes and the
 //! results that it reads, but neither its own words nor the repeated reading of the context at each turn. Independent
-//! calls are made in one turn. Both ways must give the same answers, which is checked.
+//! calls are made in one turn. All ways must give the same answers, which is checked.
+//!
+//! The search stands for clients that defer tools. Its figures are a lower bound: nothing but the search tool is in the
+//! context at first, the first search with the words of the task finds what is needed, and no definition is read twice.
 
 #[path = "../server/pipe.rs"]
 mod pipe;
+mod search;
 mod tasks;
 
 use pipe::Pipe;
+use search::Catalogue;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -31,26 +36,24 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tokens/office
 fn main() {
     let encoding = tiktoken_rs::o200k_base().expect("the vocabulary is built in");
     println!(
-        "| task | tools | tokens directly | turns | tokens through `lisp_eval` | turns | part |\n|---|--:|--:|--:|--:|--:|--:|"
+        "| task | tools | tokens directly | turns | tokens with a search | turns | tokens through `lisp_eval` | turns \
+         | part of directly | part of with a search |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     );
     for task in &TASKS {
         for count in TOOLS {
             let mut direct = Direct::new(&encoding, count);
             let answer = (task.directly)(&mut direct);
+            let mut searching = Direct::searching(&encoding, count, task.searches);
+            assert_eq!((task.directly)(&mut searching), answer, "{}", task.title);
             let mut through = Through::new(&encoding, count);
             assert_eq!(through.run(task.programs), answer, "{}", task.title);
-            let (one, other) = (direct.spent, through.spent);
-            println!(
-                "| {} | {count} | {} | {} | {} | {} | {:.1} % |",
-                task.title,
-                one.tokens,
-                one.turns,
-                other.tokens,
-                other.turns,
-                100.0 * other.tokens as f64 / one.tokens as f64
-            );
+            let spent = [direct.spent, searching.spent, through.spent];
+            let cells = spent.map(|spent| format!("{} | {}", spent.tokens, spent.turns)).join(" | ");
+            let part = |of: Spent| 100.0 * spent[2].tokens as f64 / of.tokens as f64;
+            println!("| {} | {count} | {cells} | {:.1} % | {:.1} % |", task.title, part(spent[0]), part(spent[1]));
         }
     }
+    names(&encoding);
     times(&encoding);
 }
 
@@ -77,22 +80,68 @@ fn start(arguments: &[String]) -> Pipe {
     Pipe::start(Command::new("python3").arg(SCRIPT).args(arguments))
 }
 
-/// A model that has the tools themselves.
+/// The definitions of the tools of each server.
+fn definitions(count: usize) -> Vec<Value> {
+    let listed = |(_, arguments): (String, Vec<String>)| {
+        start(&arguments).request("tools/list", json!({}))["result"]["tools"].take()
+    };
+    servers(count).into_iter().map(listed).collect()
+}
+
+/// Prints the tokens of the names of all tools, which some clients that defer tools put into the context.
+fn names(encoding: &CoreBPE) {
+    let tokens = TOOLS.map(|count| {
+        let names: Vec<String> = (servers(count).iter().zip(definitions(count)))
+            .flat_map(|((server, _), tools)| tools_of(tools).into_iter().map(move |tool| (server.clone(), tool)))
+            .map(|(server, tool)| format!("mcp__{server}__{}", tool["name"].as_str().expect("a name")))
+            .collect();
+        format!("{} for {count}", encoding.encode_ordinary(&names.join("\n")).len())
+    });
+    println!("\nThe names of all tools have as many tokens as: {}.", tokens.join(", "));
+}
+
+/// The definitions in the reply of a server.
+fn tools_of(listed: Value) -> Vec<Value> {
+    match listed {
+        Value::Array(tools) => tools,
+        other => panic!("expected an array, got {other}"),
+    }
+}
+
+/// A model that calls the tools themselves.
 pub struct Direct<'a> {
     encoding: &'a CoreBPE,
     office: Pipe,
+    /// The names of the tools whose definitions it has read; `None` if it has read all.
+    loaded: Option<Vec<String>>,
     spent: Spent,
 }
 
 impl<'a> Direct<'a> {
+    /// A model that has the definitions of all tools.
     fn new(encoding: &'a CoreBPE, count: usize) -> Direct<'a> {
-        let listed = |(_, arguments): &(String, Vec<String>)| {
-            let tools = start(arguments).request("tools/list", json!({}))["result"]["tools"].to_string();
-            encoding.encode_ordinary(&tools).len()
-        };
-        let servers = servers(count);
-        let tokens = servers.iter().map(listed).sum();
-        Direct { encoding, office: start(&servers[0].1), spent: Spent { tokens, turns: 0 } }
+        let listed = definitions(count);
+        let tokens = listed.iter().map(|tools| encoding.encode_ordinary(&tools.to_string()).len()).sum();
+        Direct { encoding, office: start(&servers(count)[0].1), loaded: None, spent: Spent { tokens, turns: 0 } }
+    }
+
+    /// A model that searches for tools, all in one turn, before it calls them.
+    fn searching(encoding: &'a CoreBPE, count: usize, searches: &[&str]) -> Direct<'a> {
+        let catalogue = Catalogue::new(definitions(count).into_iter().flat_map(tools_of).collect());
+        let tokens_of = |value: &Value| encoding.encode_ordinary(&value.to_string()).len();
+        let mut spent = Spent { tokens: tokens_of(&search::definition()), turns: 1 };
+        let mut loaded: Vec<String> = Vec::new();
+        for query in searches {
+            spent.tokens += tokens_of(&json!({"name": "tool_search", "arguments": {"query": query}}));
+            for tool in catalogue.find(query) {
+                let name = tool["name"].as_str().expect("a name").to_string();
+                if !loaded.contains(&name) {
+                    spent.tokens += tokens_of(tool);
+                    loaded.push(name);
+                }
+            }
+        }
+        Direct { encoding, office: start(&servers(count)[0].1), loaded: Some(loaded), spent }
     }
 
     /// Makes calls in one turn, and returns the contents of their results: JSON, or the text.
@@ -100,6 +149,8 @@ impl<'a> Direct<'a> {
         self.spent.turns += 1;
         let mut results = Vec::new();
         for (name, arguments) in calls {
+            let is_loaded = self.loaded.as_ref().is_none_or(|loaded| loaded.iter().any(|tool| tool == name));
+            assert!(is_loaded, "the searches have not found {name}, but {:?}", self.loaded);
             let call = json!({"name": name, "arguments": arguments});
             let answer = self.office.request("tools/call", call.clone());
             assert!(answer["result"]["isError"] != true, "{answer}");

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 pub struct Task {
     /// A short title.
     pub title: &'static str,
+    /// The searches for tools that a model makes if their definitions are deferred.
+    pub searches: &'static [&'static str],
     /// The calls that a model makes; it derives the answer from the results.
     pub directly: fn(&mut Direct<'_>) -> Value,
     /// The programs that a model has evaluated: it searches for tools, inspects an unknown result, and computes the
@@ -18,6 +20,7 @@ pub struct Task {
 pub const TASKS: [Task; 5] = [
     Task {
         title: "unread mail by domain of the sender",
+        searches: &["search unread messages"],
         directly: unread,
         programs: &[
             "(apropos \"search unread messages\")",
@@ -31,6 +34,7 @@ pub const TASKS: [Task; 5] = [
     },
     Task {
         title: "the three fullest days of the month",
+        searches: &["list calendar events"],
         directly: fullest_days,
         programs: &[
             "(apropos \"list calendar events\")",
@@ -44,6 +48,7 @@ pub const TASKS: [Task; 5] = [
     },
     Task {
         title: "what is unpaid in 16 invoices",
+        searches: &["list and read files"],
         directly: unpaid,
         programs: &[
             "(apropos \"list and read files\")",
@@ -57,6 +62,7 @@ pub const TASKS: [Task; 5] = [
     },
     Task {
         title: "who has the old issues with most comments",
+        searches: &["list issues", "find contact"],
         directly: old_issues,
         programs: &[
             "(apropos \"list issues\") (apropos \"find contact\")",
@@ -71,6 +77,7 @@ pub const TASKS: [Task; 5] = [
     },
     Task {
         title: "the events of one day",
+        searches: &["calendar events"],
         directly: |direct| direct.call("list_events", json!({"from": "2026-11-16", "to": "2026-11-16"})),
         programs: &["(apropos \"calendar events\")", "(office/list_events \"2026-11-16\" \"2026-11-16\")"],
     },
