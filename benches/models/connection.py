@@ -108,7 +108,7 @@ def parameters(setting: Setting, dataset: str, folder: Path) -> StdioServerParam
 @asynccontextmanager
 async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]:
     """Starts the servers with fresh data, and ends them."""
-    with tempfile.TemporaryDirectory(prefix="lispbox-trial-") as name:
+    with tempfile.TemporaryDirectory(prefix="lispbox-trial-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         async with stdio_client(parameters(setting, dataset, folder)) as (read, write):
             async with ClientSession(read, write) as session:
