@@ -4,7 +4,7 @@
 use super::equal::comparing_effort;
 use super::text::Name;
 use super::{Value, decimal};
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
 use crate::meter::owe;
 use num_bigint::BigInt;
@@ -86,7 +86,7 @@ fn incomparable(left: &Value, right: &Value) -> Error {
             "compare numbers, strings, keywords, dates or vectors of these: `(vec xs)` makes a vector of a list",
         );
     }
-    Error::new("TypeError", format!("cannot compare {} with {}", left.kind(), right.kind()))
+    Error::new("TypeError", format!("cannot compare {} with {}", describe(left), describe(right)))
         .suggest("compare values of one kind, for example with a key function in `sort-by`")
 }
 
