@@ -6,10 +6,11 @@ use crate::form::Form;
 use crate::machine::Machine;
 use crate::meter;
 use crate::plan::{self, Input, Plan};
-use crate::reply::{Failure, Mark, Reply, Spent, Status};
+use crate::preview::{self, Preview};
+use crate::reply::{EarlierValue, Failure, Mark, Reply, Spent, Status};
 use crate::span::Source;
 use crate::value::Value;
-use crate::value::print::{Printed, print_within};
+use crate::value::print::{Printer, print_within};
 use crate::{foreign, foreign_text, json, reader};
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub fn evaluate(
         Ok(Some(Shown { printed, json })) => {
             reply.value = Some(printed.text);
             reply.truncated = printed.truncated;
+            reply.more = printed.more;
             match json {
                 Some(Ok(json)) => reply.json = Some(json),
                 Some(Err(reason)) => reply.json_error = Some(reason),
@@ -66,6 +68,13 @@ pub fn evaluate(
     }
     let core = &mut *machine.core;
     reply.prints = std::mem::take(&mut core.prints);
+    if core.meter.limits.preview.is_some() {
+        let (whole, part) = core.meter.limits.shown_within();
+        let taken = spent_on(&reply.earlier) + reply.value.as_ref().map_or(0, String::len);
+        if reply.prints.len() > whole.saturating_sub(taken) {
+            reply.prints = preview::shortened(&reply.prints, part.min(whole.saturating_sub(taken)));
+        }
+    }
     if core.prints_cut > 0 {
         reply.prints.push_str(&format!("… [{} more bytes were printed]", core.prints_cut));
     }
@@ -97,10 +106,11 @@ fn run_forms(
     machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
     let mut last = Value::Nil;
     let mut shown = None;
-    let mut end = |machine: &mut Machine, value: &Value| -> Outcome<()> {
+    let shows_values = finish.is_none();
+    let mut end = |machine: &mut Machine, value: &Value, spent: usize| -> Outcome<()> {
         match &mut finish {
             Some(finish) => finish(machine, value)?,
-            None => shown = Some(show(machine, value)?),
+            None => shown = Some(show(machine, value, spent)?),
         }
         Ok(())
     };
@@ -117,6 +127,8 @@ fn run_forms(
         let begun = Begun::of(machine);
         machine.core.host.begin_form(ordinal as u32);
         let is_last = ordinal + 1 == count;
+        let shows_earlier = shows_values && !is_last && form.defined_name().is_none();
+        let spent = spent_on(&reply.earlier);
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
         let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
@@ -128,13 +140,19 @@ fn run_forms(
                 _ => {}
             }
             if is_last {
-                end(machine, &value)?;
+                end(machine, &value, spent)?;
             }
+            let earlier = if shows_earlier { show_earlier(machine, &value, spent)? } else { Earlier::Nothing };
             machine.core.check_session()?;
-            Ok(value)
+            Ok((value, earlier))
         });
         match result {
-            Ok(result) => {
+            Ok((result, earlier)) => {
+                match earlier {
+                    Earlier::Nothing => {}
+                    Earlier::Shown(value) => reply.earlier.push(value),
+                    Earlier::Omitted => reply.earlier_omitted += 1,
+                }
                 for name in machine.core.commit(&result) {
                     if !reply.defined.contains(&name) {
                         reply.defined.push(name);
@@ -146,14 +164,14 @@ fn run_forms(
                 drop(last);
                 machine.core.undo();
                 if matches!(signal.raised(), Raised::Halt(Halt::Suspended)) {
-                    reply.mark = Some(Box::new(begun.mark(machine, &reply.defined)));
+                    reply.mark = Some(Box::new(begun.mark(machine, reply)));
                 }
                 return Err(signal.at(source, span));
             }
         }
     }
     if count == 0 {
-        end(machine, &last)?;
+        end(machine, &last, 0)?;
     }
     let history = &mut machine.core.globals.history;
     history[2] = std::mem::take(&mut history[1]);
@@ -208,6 +226,8 @@ fn resume(machine: &mut Machine, mark: &Mark, forms: usize, reply: &mut Reply) -
     core.prints_cut = mark.prints_cut;
     core.calls.clone_from(&mark.calls);
     reply.defined.clone_from(&mark.defined);
+    reply.earlier.clone_from(&mark.earlier);
+    reply.earlier_omitted = mark.earlier_omitted;
     Ok(form)
 }
 
@@ -238,7 +258,7 @@ impl Begun {
 
     /// Returns the place at which the suspended run is resumed, and undoes what the form has printed and the names that
     /// it has generated: nothing holds one of them.
-    fn mark(&self, machine: &mut Machine, defined: &[String]) -> Mark {
+    fn mark(&self, machine: &mut Machine, reply: &Reply) -> Mark {
         let core = &mut *machine.core;
         core.globals.generated = self.generated;
         core.prints.truncate(self.prints);
@@ -251,7 +271,9 @@ impl Begun {
             generated: self.generated,
             prints: core.prints.clone(),
             prints_cut: self.prints_cut,
-            defined: defined.to_vec(),
+            defined: reply.defined.clone(),
+            earlier: reply.earlier.clone(),
+            earlier_omitted: reply.earlier_omitted,
             calls: core.calls[..self.calls].to_vec(),
             inputs: Vec::new(),
         }
@@ -313,14 +335,82 @@ struct Shown {
     json: Option<Result<serde_json::Value, String>>,
 }
 
-fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
-    let budget = machine.core.meter.limits.output as usize;
+/// A printed value.
+struct Printed {
+    text: String,
+    /// A description of the part that is shown, if it is not the whole.
+    truncated: Option<String>,
+    /// Programs that show more of the value, if it is `*1`.
+    more: Vec<String>,
+}
+
+/// Prints a value in full if it takes at most `whole` bytes, and otherwise its preview in `part` bytes.
+fn printed(machine: &mut Machine, value: &Value, (whole, part): (usize, usize)) -> Outcome<Printed> {
+    let mut printer = Printer::new(whole, true);
+    if printer.print(value, machine)? {
+        return Ok(Printed { text: printer.into_text(), truncated: None, more: Vec::new() });
+    }
+    let Preview { text, extent, more } = preview::preview(machine, value, part)?;
+    Ok(Printed { text, truncated: Some(extent), more })
+}
+
+/// Shows the value of a program, whose earlier values take `spent` bytes.
+fn show(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<Shown> {
+    let limits = &machine.core.meter.limits;
+    let output = limits.output;
+    let (whole, part) = limits.shown_within();
+    let is_preview = (whole as u64) < output;
+    let prints = if is_preview { machine.core.prints.len().min(whole / 4) } else { 0 };
+    let whole = whole.saturating_sub(spent + prints);
     // Showing an unknown result says that it is unknown.
     machine.unwatched(|machine| {
-        let printed = print_within(value, budget, true, machine)?;
+        let mut printed = printed(machine, value, (whole, part.min(whole)))?;
+        if printed.truncated.is_some() && is_preview {
+            printed.more.push(format!("`limits {{\"output\": \"{}\"}}`", meter::bytes(output)));
+        }
+        let budget = output as usize;
         let json = if printed.truncated.is_none() { Some(json::to_serde(machine, value, budget)?) } else { None };
         Ok(Shown { printed, json })
     })
+}
+
+/// The minimum room in which a value before the last is shown, in bytes.
+const SHOWN_EARLIER: usize = 64;
+
+/// The outcome of showing the value of a form before the last.
+enum Earlier {
+    /// It is not meant to be shown.
+    Nothing,
+    Shown(EarlierValue),
+    /// There is no room for it.
+    Omitted,
+}
+
+/// Shows the value of a form before the last; those before it take `spent` bytes. Together, such values take at most half
+/// of the room. Nil and vars, which definitions return, are not shown.
+fn show_earlier(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<Earlier> {
+    if matches!(value, Value::Nil | Value::Var(_)) {
+        return Ok(Earlier::Nothing);
+    }
+    let room = (machine.core.meter.limits.shown_within().0 / 2).saturating_sub(spent);
+    if room < SHOWN_EARLIER {
+        return Ok(Earlier::Omitted);
+    }
+    let (value, truncated) = match machine.unwatched(|machine| printed(machine, value, (room, room / 2))) {
+        Ok(Printed { text, truncated, .. }) => (text, truncated),
+        Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+        // The program did not ask for the items that cannot be computed.
+        Err(signal) => {
+            let Failure { error, message, .. } = diagnose(&signal).1;
+            ("…".to_string(), Some(format!("{error}: {message}")))
+        }
+    };
+    Ok(Earlier::Shown(EarlierValue { value, truncated }))
+}
+
+/// Returns the room that values take in a reply, in bytes.
+fn spent_on(earlier: &[EarlierValue]) -> usize {
+    earlier.iter().map(|earlier| earlier.value.len() + earlier.truncated.as_ref().map_or(0, String::len) + 1).sum()
 }
 
 /// Converts a signal to the status and failure of a reply.

@@ -78,6 +78,7 @@ mod operators;
 mod plan;
 mod planned;
 mod prelude;
+mod preview;
 #[doc(hidden)]
 pub mod reader;
 mod registry;
@@ -105,7 +106,7 @@ pub use meter::{Limits, Metered, outside, parse_size};
 pub use plan::{Plan, PlannedCall, UnknownCall};
 #[doc(hidden)]
 pub use planned::{DecidedCall, DecidedPlan};
-pub use reply::{Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
+pub use reply::{EarlierValue, Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};
 pub use value::Value;
@@ -155,6 +156,7 @@ pub mod internal {
     pub use crate::json::first_rounded;
     pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
+    pub use crate::reply::call_notes;
     pub use crate::value::map::{canonical, kebab};
     pub use crate::value::shape::Shape;
     pub use crate::{foreign_text, form, lexer, reader};

@@ -11,6 +11,9 @@ use super::foreign_text::{self, reply_lines};
 /// Maximum number of notes on tool calls in the text of a reply.
 const NOTES: usize = 3;
 
+/// Maximum number of names of definitions in the text of a reply.
+const NAMES: usize = 40;
+
 /// The result of an evaluation. Serialized without empty fields.
 ///
 /// ```
@@ -28,10 +31,16 @@ const NOTES: usize = 3;
 pub struct Reply {
     /// The status at the end of the evaluation.
     pub status: Status,
-    /// The value of the last form, printed within the output limit.
+    /// The values of the top-level forms before the last, in order. Nil and what definitions return are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierValue>,
+    /// The number of such values for which there was no room.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub earlier_omitted: u64,
+    /// The value of the last form, printed within the output limit; its [preview](crate::Limits::preview) if it is large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The value as JSON, if JSON can carry it exactly within the output limit.
+    /// The value as JSON, if it is shown in full and JSON can carry it exactly within the output limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub json: Option<serde_json::Value>,
     /// The reason why a value that was printed in full has no `json`, with the place in it.
@@ -40,9 +49,12 @@ pub struct Reply {
     /// The text that the program printed, within the output limit.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prints: String,
-    /// A description of the part cut from the value, such as `50 of 347 items`.
+    /// A description of the part of the value that is shown, such as `50 of 347 items`, if it is not shown in full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
+    /// Ways to see more of a value that is not shown in full, such as `(describe *1)`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// Names that this evaluation defined and kept, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,
@@ -71,6 +83,27 @@ pub struct Reply {
     /// The failure, if any; its fields are flattened into those of the reply.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// The value of a top-level form before the last.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, World};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// let reply = session.run("(def a [1 2]) (count a) (conj a 3)").reply(&World::default()).unwrap();
+/// assert_eq!((reply.earlier.len(), reply.earlier[0].value.as_str()), (1, "2"));
+/// assert_eq!(reply.text(1_000), "2\n[1 2 3]\n[defined: a]");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierValue {
+    /// The value, printed.
+    pub value: String,
+    /// A description of the part that is shown, or the error that prevents it, if the value is not shown in full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<String>,
 }
 
 /// The calls that a rehearsal did not make.
@@ -112,6 +145,10 @@ impl std::fmt::Display for Rehearsed {
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Deserializes a value that is present, even if it is null.
 fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(from).map(Some)
@@ -139,6 +176,10 @@ pub struct Mark {
     pub prints_cut: u64,
     /// The names that were defined.
     pub defined: Vec<String>,
+    /// The values of the forms before it.
+    pub earlier: Vec<EarlierValue>,
+    /// The number of such values for which there was no room.
+    pub earlier_omitted: u64,
     /// The tool calls that were made.
     pub calls: Vec<CallRecord>,
     /// The names of the data and the parameters, whose values the session keeps for the run.
@@ -314,11 +355,14 @@ impl Reply {
         }
         let Reply {
             status: _,
+            earlier,
+            earlier_omitted: _,
             value,
             json,
             json_error,
             prints,
             truncated,
+            more,
             defined,
             calls,
             session,
@@ -335,8 +379,13 @@ impl Reply {
         if prints.capacity() > 0 {
             copy(prints);
         }
-        if defined.capacity() > 0 {
-            copy(defined);
+        for texts in [defined, more] {
+            if texts.capacity() > 0 {
+                copy(texts);
+            }
+        }
+        if earlier.capacity() > 0 {
+            copy(earlier);
         }
         if calls.capacity() > 0 {
             copy_by(calls, |calls| apart(calls));
@@ -366,14 +415,23 @@ impl Reply {
         record
     }
 
-    /// Renders the reply for an agent, within `limit` bytes: the value or the error, the printed text, and one line on
+    /// Renders the reply for an agent, within `limit` bytes: the values or the error, the printed text, and one line on
     /// definitions and tool calls. Lines of the program's output that imitate ours are marked with a `\`
     /// ([`reply_lines`]).
     pub fn text(&self, limit: u64) -> String {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
-            Some(failure) => reply_lines(&failure.rendered).into_owned(),
-            None => self.plan.as_ref().map_or_else(|| self.value_text(), DecidedPlan::to_string),
+            Some(failure) if self.status == Status::Suspended => reply_lines(&failure.rendered).into_owned(),
+            Some(failure) => {
+                let earlier = self.earlier_text();
+                let before = if earlier.is_empty() { "" } else { "\n[before the error:]\n" };
+                format!("{}{before}{earlier}", reply_lines(&failure.rendered))
+            }
+            None if let Some(plan) = &self.plan => plan.to_string(),
+            None => match (self.earlier_text(), self.value_text()) {
+                (earlier, value) if earlier.is_empty() || value.is_empty() => earlier + &value,
+                (earlier, value) => format!("{earlier}\n{value}"),
+            },
         };
         let closing = self.closing();
         if !self.prints.is_empty() {
@@ -389,21 +447,45 @@ impl Reply {
             let whole = std::mem::take(&mut out);
             push_within(&mut out, &whole, limit.saturating_sub(closing.len() + 40));
         }
-        out.push_str(&closing);
+        out.push_str(if out.is_empty() { closing.trim_start() } else { &closing });
         out
     }
 
-    /// Renders the value. A nil without prints and definitions is reported explicitly; a nil is omitted if the program
-    /// printed something.
+    /// Renders the values before the last.
+    fn earlier_text(&self) -> String {
+        let mut lines = Vec::new();
+        for EarlierValue { value, truncated } in &self.earlier {
+            lines.push(reply_lines(value).into_owned());
+            lines.extend(truncated.as_ref().map(|extent| format!("[elided: {}]", foreign_text::line(extent))));
+        }
+        match self.earlier_omitted {
+            0 => {}
+            1 => lines.push("[elided: 1 more value]".to_string()),
+            count => lines.push(format!("[elided: {count} more values]")),
+        }
+        lines.join("\n")
+    }
+
+    /// Renders the last value, unless it is what a definition returned, which the last line reports.
     fn value_text(&self) -> String {
         let value = self.value.as_deref().unwrap_or("nil");
-        let mut out = match (value, self.prints.is_empty()) {
-            ("nil", false) => String::new(),
-            ("nil", true) if self.defined.is_empty() => "nil (the program printed nothing)".to_string(),
-            (value, _) => reply_lines(value).into_owned(),
+        let is_defined = |name| self.defined.iter().any(|defined| defined == name);
+        let mut out = match value {
+            value if value.strip_prefix("#'").is_some_and(is_defined) => String::new(),
+            "nil" if self.prints.is_empty() && self.defined.is_empty() && self.earlier.is_empty() => {
+                "nil (the program printed nothing)".to_string()
+            }
+            value => reply_lines(value).into_owned(),
         };
-        if let Some(truncated) = &self.truncated {
-            out.push_str(&format!("\n[truncated: {}]", foreign_text::line(truncated)));
+        if let Some(extent) = &self.truncated {
+            let extent = foreign_text::line(extent);
+            let more = self.more.iter().map(|more| foreign_text::line(more)).collect::<Vec<_>>();
+            let more = match more.split_last() {
+                None => String::new(),
+                Some((last, [])) => format!("; more: {last}"),
+                Some((last, others)) => format!("; more: {} or {last}", others.join(", ")),
+            };
+            out.push_str(&format!("\n[elided: {extent}{more}]"));
         }
         out
     }
@@ -412,10 +494,12 @@ impl Reply {
     fn closing(&self) -> String {
         let mut parts = Vec::new();
         if !self.defined.is_empty() {
-            parts.push(format!(
-                "defined: {}",
-                self.defined.iter().map(|name| foreign_text::symbol(name)).collect::<Vec<_>>().join(", ")
-            ));
+            let names = self.defined.iter().take(NAMES).map(|name| foreign_text::symbol(name)).collect::<Vec<_>>();
+            let more = match self.defined.len() - names.len() {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
+            parts.push(format!("defined: {}{more}", names.join(", ")));
         } else if self.failure.is_some() && !self.calls.is_empty() {
             parts.push("nothing was defined".to_string());
         }
@@ -426,19 +510,25 @@ impl Reply {
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));
         }
-        let mut notes: Vec<String> = Vec::new();
-        for call in &self.calls {
-            let tool = || foreign_text::qualified(&call.server, &call.tool);
-            let note = call.note.as_ref().map(|note| format!("note: {}: {}", tool(), foreign_text::line(note)));
-            notes.extend(note.filter(|note| !notes.contains(note)));
-        }
+        let notes = call_notes(&self.calls);
         let more = notes.len().saturating_sub(NOTES);
-        parts.extend(notes.into_iter().take(NOTES));
+        parts.extend(notes.into_iter().take(NOTES).map(|note| format!("note: {note}")));
         if more > 0 {
             parts.push(format!("{more} more notes"));
         }
         if parts.is_empty() { String::new() } else { format!("\n[{}]", parts.join("; ")) }
     }
+}
+
+/// Returns the notes on calls, as `server/tool: note`, each once.
+pub fn call_notes(calls: &[CallRecord]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for call in calls {
+        let tool = || foreign_text::qualified(&call.server, &call.tool);
+        let note = call.note.as_ref().map(|note| format!("{}: {}", tool(), foreign_text::line(note)));
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
+    notes
 }
 
 /// Appends text, truncated at a character boundary and with a note of the truncation if it exceeds the remaining room.

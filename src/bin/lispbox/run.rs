@@ -13,7 +13,7 @@ use crate::rehearsal::RehearsalOptions;
 use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
 
-/// Runs a program from a file and prints its value unless it is nil.
+/// Runs a program from a file and prints the value of its last expression unless it is nil.
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]

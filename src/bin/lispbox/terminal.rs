@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lispbox::lang::internal::foreign_text::printable;
 use lispbox::lang::{
-    Audience, CallId, Catalogue, Decision, Failure, Found, Host, Question, Reply, Server, Tool, ToolCall, ToolError,
-    ToolReply,
+    Audience, CallId, Catalogue, Decision, EarlierValue, Failure, Found, Host, Question, Reply, Server, Tool, ToolCall,
+    ToolError, ToolReply,
 };
 use lispbox::server::{CancellationToken, Secrets};
 
@@ -189,26 +189,42 @@ fn no_server(server: &str) -> ToolError {
     ToolError::unavailable(format!("there is no server `{server}`; `--config FILE` names a file with `mcpServers`"))
 }
 
-/// Shows a reply: the value on standard output, or the failure on standard error. A nil is shown only if `with_nil` is
-/// true. A program that was stopped because the reader of its output has gone is not a failure.
-pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
+/// Shows a reply: the value on standard output, or the failure on standard error. A nil and the values of the top-level
+/// forms before the last are shown only if `as_repl` is true. A program that was stopped because the reader of its output has gone is not a failure.
+pub fn show(reply: &Reply, host: &Terminal, as_repl: bool) -> ExitCode {
     if host.is_unread() {
         return ExitCode::SUCCESS;
     }
     host.end_line();
+    if as_repl {
+        show_earlier(reply, host);
+    }
     if let Some(failure) = &reply.failure {
         complain(failure);
         return ExitCode::FAILURE;
     }
     match reply.value.as_deref() {
-        Some("nil") | None if !with_nil => {}
+        Some("nil") | None if !as_repl => {}
         Some(value) => host.line(&for_stdout(value)),
         None => {}
     }
     if let Some(truncated) = &reply.truncated {
-        errln!("[truncated: {truncated}; `--limit output=1MiB` shows more]");
+        errln!("[elided: {truncated}; `--limit output=1MiB` shows more]");
     }
     ExitCode::SUCCESS
+}
+
+/// Shows the values of the top-level forms before the last.
+fn show_earlier(reply: &Reply, host: &Terminal) {
+    for EarlierValue { value, truncated } in &reply.earlier {
+        host.line(&for_stdout(value));
+        if let Some(extent) = truncated {
+            errln!("[elided: {extent}]");
+        }
+    }
+    if reply.earlier_omitted > 0 {
+        errln!("[elided: {} more values]", reply.earlier_omitted);
+    }
 }
 
 /// Adds the flag that raises an exceeded limit, or the field of a batch request that does, to the error.

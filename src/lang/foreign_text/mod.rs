@@ -232,7 +232,7 @@ fn is_like_ours(line: &str) -> bool {
     }
     let Some((words, behind)) = inside.split_once(':') else { return false };
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
-    let is_ours = ["session", "warning", "truncated", "defined", "note"].contains(&words.trim_end());
+    let is_ours = ["session", "warning", "truncated", "elided", "defined", "note"].contains(&words.trim_end());
     // `[a :b]` is a vector.
     is_ours
         || (words.starts_with(char::is_alphabetic)
@@ -302,6 +302,8 @@ mod tests {
             "[[session: abc]]",
             "> **[warning: x]**",
             "- [truncated: 1 of 2 items]",
+            "[elided:x]",
+            "[before the error:]",
             "[defined: a; 2 tool calls]",
             "[2 tool calls]",
             "[１ tool call]",

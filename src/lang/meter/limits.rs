@@ -33,6 +33,11 @@ pub struct Limits {
     pub tool: Duration,
     /// Maximum size of the whole reply, in bytes.
     pub output: u64,
+    /// Size of the values and prints of a reply from which they are shown as a preview, in bytes: the shape, the first
+    /// items and the beginnings of long strings, in at most half of this size. `None` shows everything within `output`.
+    /// The server's default is 4 KiB; setting `output` by name removes it.
+    #[serde(default)]
+    pub preview: Option<u64>,
     /// Maximum size of the program text, in bytes.
     pub program: u64,
     /// Maximum number of live bytes that a session may keep after a form.
@@ -53,6 +58,7 @@ impl Default for Limits {
             parallel: 32,
             tool: Duration::from_secs(30),
             output: 32 << 10,
+            preview: None,
             program: 256 << 10,
             session: 64 << 20,
             bindings: 1_000,
@@ -148,10 +154,19 @@ impl Limits {
             "calls" => self.calls = small,
             "parallel" => self.parallel = small.max(1),
             "tool" => self.tool = time(),
-            "output" => self.output = amount as u64,
+            "output" => (self.output, self.preview) = (amount as u64, None),
             "program" => self.program = amount as u64,
             "session" => self.session = amount as u64,
             _ => self.bindings = small,
+        }
+    }
+
+    /// Returns the size from which values and prints are shown in part, and the size in which they are shown then.
+    pub(crate) fn shown_within(&self) -> (usize, usize) {
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        match self.preview {
+            Some(preview) if preview < self.output => (bytes(preview), bytes(preview / 2)),
+            _ => (bytes(self.output), bytes(self.output)),
         }
     }
 
@@ -199,6 +214,7 @@ impl Limits {
         self.parallel = self.parallel.min(maximum.parallel);
         self.tool = self.tool.min(maximum.tool);
         self.output = self.output.min(maximum.output);
+        self.preview = [self.preview, maximum.preview].into_iter().flatten().min();
         self.program = self.program.min(maximum.program);
         self.session = self.session.min(maximum.session);
         self.bindings = self.bindings.min(maximum.bindings);

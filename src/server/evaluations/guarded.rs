@@ -50,7 +50,9 @@ impl Guarded {
         let shows_arguments = reply.status == Status::Suspended || reply.rehearsed.is_some();
         let waits = if shows_arguments { "arguments" } else { "" };
         let notes: Vec<&str> = reply.calls.iter().filter_map(|call| call.note.as_deref()).collect();
-        let shown = [reply.value.as_deref().unwrap_or_default(), &reply.prints, waits, &notes.join(" ")].join(" ");
+        let values = reply.earlier.iter().map(|earlier| &*earlier.value).chain(reply.value.as_deref());
+        let values = values.collect::<Vec<_>>().join(" ");
+        let shown = [&*values, &reply.prints, waits, &notes.join(" ")].join(" ");
         let failure = reply.failure.as_ref().map_or("", |failure| &failure.rendered);
         self.origins.add_reading(program, &format!("{shown} {failure}"));
     }

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ServerCapabilities, ServerConfig, SetLevelRequestMethod, SubscribeRequestMethod, SubscribeRequestParams,
-    UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestMethod,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SubscribeRequestMethod, SubscribeRequestParams, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -40,7 +40,7 @@ use crate::server::transport::lines::UNREADABLE;
 use super::begin::{Begun, Intended, words};
 use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
-use super::replies::{RenderedReply, Replies};
+use super::replies::{RenderedReply, Replies, warn};
 use super::rounds::{self, Binding, NextRound, Rounds};
 use super::{tools, waiting};
 
@@ -194,6 +194,7 @@ impl Front {
         let (rendered, record) = match begun {
             Ok(Begun::Program(intended)) => {
                 let Intended { request, resumed, key, caller, door, most } = *intended;
+                let is_in_session = caller.own.is_some() || request.session.is_some();
                 let limits = request.limits.clone();
                 let output = limits.output;
                 let activity = Arc::clone(&caller.activity);
@@ -210,13 +211,18 @@ impl Front {
                 if let Some(failure) = &mut reply.failure {
                     advise_on_limit(failure, &limits, &most);
                 }
+                if !(is_in_session || reply.session.is_some()) {
+                    outside_session(&mut reply);
+                }
                 let record = Record::of_evaluation(&identity, &reply);
                 // An error states what was kept.
                 let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
                 let replies = self.settings.replies.clone();
                 let size = usize::try_from(output).unwrap_or(usize::MAX);
                 let mut rendered = offload::linear(size, move || replies.of(reply, output)).await;
-                rendered.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
+                if is_lost {
+                    warn(&mut rendered.result, SESSION_ENDS.to_owned());
+                }
                 (rendered, record)
             }
             Ok(Begun::Waits(asked)) => {
@@ -320,11 +326,23 @@ impl Front {
             if is_withheld {
                 return self.settings.replies.of(unwritten(problem).reply(), self.settings.usual.output).result;
             }
-            result.content.push(ContentBlock::text(format!(
-                "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
-            )));
+            warn(
+                &mut result,
+                format!(
+                    "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
+                ),
+            );
         }
         result
+    }
+}
+
+/// Adapts the advice in a reply to a client whose next call does not see the value as `*1`.
+fn outside_session(reply: &mut Reply) {
+    let before = reply.more.len();
+    reply.more.retain(|more| !more.contains("*1"));
+    if reply.more.len() < before {
+        reply.more.insert(0, "`(describe …)` around the last expression".to_owned());
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 use crate::lang::CallRecord;
+use crate::lang::internal::call_notes;
 use crate::lang::internal::foreign_text::{self, reply_lines};
 use crate::lang::{Reply, Status};
 use crate::server::downstream::Downstreams;
@@ -100,7 +101,8 @@ impl Replies {
         let record = (failed || self.form == ReplyForm::Structured)
             .then(|| reply.record().ok())
             .flatten()
-            .and_then(|record| serde_json::from_str(&secrets.redact_json(&record)).ok());
+            .and_then(|record| serde_json::from_str(&secrets.redact_json(&record)).ok())
+            .map(|record| with_notes(record, &reply.calls));
         if self.form == ReplyForm::Toon
             && reply.truncated.is_none()
             && let Some(table) = reply.json.as_ref().and_then(toon::table)
@@ -120,9 +122,7 @@ impl Replies {
         if let Some(warning) = warning(&quarantine, &reply.calls) {
             let room = room + warning.len() as u64 + 1;
             text = format!("{warning}\n{}", text_within(output.saturating_sub(room)));
-            if let Some(record) = record.as_mut().and_then(serde_json::Value::as_object_mut) {
-                record.insert("warning".to_owned(), warning.into());
-            }
+            record.iter_mut().for_each(|record| add_to_record(record, &warning));
         }
         if let Some(line) = announced {
             text = format!("{}\n{line}", text.trim_end());
@@ -133,6 +133,33 @@ impl Replies {
         result.structured_content = record;
         RenderedReply { result, bytes, quarantine }
     }
+}
+
+/// Adds a warning to a result: to its text, and to its record, for clients that show a model that alone.
+pub(in crate::server) fn warn(result: &mut CallToolResult, warning: String) {
+    result.structured_content.iter_mut().for_each(|record| add_to_record(record, &warning));
+    result.content.push(ContentBlock::text(warning));
+}
+
+/// Adds a warning to the field `warning` of a record.
+fn add_to_record(record: &mut serde_json::Value, warning: &str) {
+    let Some(record) = record.as_object_mut() else { return };
+    let before = record.get("warning").and_then(serde_json::Value::as_str).map(|before| format!("{before}\n"));
+    record.insert("warning".to_owned(), format!("{}{warning}", before.unwrap_or_default()).into());
+}
+
+/// Adds the notes on calls, each once, to the field `notes` of a record.
+fn with_notes(mut record: serde_json::Value, calls: &[CallRecord]) -> serde_json::Value {
+    let mut notes = call_notes(calls).into_iter().map(serde_json::Value::from).collect::<Vec<_>>();
+    if let Some(record) = record.as_object_mut().filter(|_| !notes.is_empty()) {
+        match record.get_mut("notes").and_then(serde_json::Value::as_array_mut) {
+            Some(known) => known.append(&mut notes),
+            None => {
+                record.insert("notes".to_owned(), notes.into());
+            }
+        }
+    }
+    record
 }
 
 /// Returns the warning before a text in which those rules matched, with the tools that were called for it.

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::lang::{Reply, Tool, ToolError, ToolReply};
+use crate::lang::{EarlierValue, Reply, Tool, ToolError, ToolReply};
 
 use matching::Matcher;
 pub(in crate::server) use names::{is_secret_variable, names_a_secret};
@@ -229,8 +229,16 @@ impl Secrets {
     /// Redacts the record of an evaluation, before it is rendered or cut.
     pub fn redact_record(&self, reply: &mut Reply) {
         let texts = [&mut reply.value, &mut reply.truncated, &mut reply.json_error];
-        for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(&mut reply.defined) {
+        let lists = [&mut reply.defined, &mut reply.more].into_iter().flatten();
+        for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(lists) {
             self.redact_in(text);
+        }
+        for EarlierValue { value, truncated } in &mut reply.earlier {
+            self.redact_in(value);
+            if let Some(extent) = truncated {
+                self.redact_in(extent);
+                self.redact_elided(value);
+            }
         }
         if let Some(value) = reply.json.take() {
             reply.json = Some(self.redact_value(value));
@@ -247,12 +255,25 @@ impl Secrets {
                 self.redact_in(text);
             }
         }
-        // The output limit may cut the printed form of a value inside a secret.
         if reply.truncated.is_some()
             && let Some(value) = &mut reply.value
         {
-            *value = self.redact_cut(value, false, true);
+            self.redact_elided(value);
         }
+        if reply.prints.contains("… [") {
+            self.redact_elided(&mut reply.prints);
+        }
+    }
+
+    /// Redacts partial secrets where a text was cut: before each `…`, whose quote is closed, and in a line behind one.
+    fn redact_elided(&self, text: &mut String) {
+        let ends = text.matches('…').count();
+        let parts = text.split('…').enumerate().map(|(index, part)| {
+            let (part, quote) = part.strip_suffix('"').map_or((part, ""), |part| (part, "\""));
+            let (line, part) = part.strip_prefix('\n').map_or(("", part), |part| ("\n", part));
+            format!("{line}{}{quote}", self.redact_cut(part, index > 0, index < ends))
+        });
+        *text = parts.collect::<Vec<_>>().join("…");
     }
 
     fn redact_in(&self, text: &mut String) {

@@ -97,6 +97,10 @@ impl fmt::Debug for ServeOptions {
     }
 }
 
+/// Size of the values and prints of a reply from which a model is shown a preview, in bytes, unless its call names the
+/// limit `output`.
+const PREVIEW: u64 = 4 << 10;
+
 impl ServeOptions {
     /// Returns the default options for these servers.
     pub fn new(configuration: Configuration) -> ServeOptions {
@@ -181,6 +185,7 @@ pub(in crate::server) fn assemble(
     most.memory = most.memory.min(room);
     let mut usual = options.limits;
     usual.clamp_to(&most);
+    usual.preview.get_or_insert(PREVIEW);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
     let settings = Arc::new(ServerSettings { replies, usual, most, allowances, rounds: Rounds::default() });

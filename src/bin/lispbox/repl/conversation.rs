@@ -131,7 +131,7 @@ impl Conversation {
             (None, None) => {}
         }
         if let Some(truncated) = &reply.truncated {
-            self.remark(&format!("[truncated: {truncated}; `:limits output 1MiB` allows more]"));
+            self.remark(&format!("[elided: {truncated}; `:limits output 1MiB` allows more]"));
         }
         if self.tells_spent {
             self.remark(&spent(&reply));

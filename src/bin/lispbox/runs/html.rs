@@ -94,6 +94,7 @@ fn outcome(run: &StoredRun) -> Markup {
     let reply = reply_of(run);
     html! {
         @if let Some(reply) = reply {
+            @for earlier in &reply.earlier { h2 { "Earlier value" } pre { (earlier.value) } }
             @if let Some(value) = &reply.value { h2 { "Value" } pre { (value) } }
             @if !reply.prints.is_empty() { h2 { "Printed" } pre { (reply.prints) } }
             @if !reply.defined.is_empty() { h2 { "Defined" } pre { (reply.defined.join(" ")) } }

@@ -149,8 +149,13 @@ fn differences(original: &Reply, reply: &Reply, after: Option<&str>, now: Option
         reply.calls.iter().map(line).collect::<Vec<_>>().join("\n")
     };
     let json = |reply: &Reply| reply.json.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
-    let parts: [(&'static str, String, String); 8] = [
+    let earlier = |reply: &Reply| {
+        let values: Vec<&str> = reply.earlier.iter().map(|earlier| &*earlier.value).collect();
+        values.join("\n")
+    };
+    let parts: [(&'static str, String, String); 9] = [
         ("status", original.status.as_str().to_owned(), reply.status.as_str().to_owned()),
+        ("earlier values", earlier(original), earlier(reply)),
         ("value", original.value.clone().unwrap_or_default(), reply.value.clone().unwrap_or_default()),
         ("value as JSON", json(original), json(reply)),
         ("prints", original.prints.clone(), reply.prints.clone()),

@@ -28,6 +28,9 @@ pub fn print(identity: &str, run: &StoredRun) {
     }
     if let Some(reply) = reply_of(run) {
         outln!("");
+        for earlier in &reply.earlier {
+            outln!("earlier value: {}", for_stdout(&earlier.value));
+        }
         if let Some(value) = &reply.value {
             outln!("value: {}", for_stdout(value));
         }
