@@ -282,9 +282,9 @@ impl Writer<'_> {
     /// Writes the number of parts of a collection alone.
     fn stub(&mut self, value: &Value, room: usize) {
         let stub = match value {
-            Value::Map(map) => format!("{{{MARK} {} entries}}", map.len()),
-            Value::Vector(vector) => format!("[{MARK} {} items]", vector.len()),
-            Value::Set(set) => format!("#{{{MARK} {} items}}", set.len()),
+            Value::Map(map) => format!("{{{MARK} {}}}", counted(map.len(), "entry", "entries")),
+            Value::Vector(vector) => format!("[{MARK} {}]", counted(vector.len(), "item", "items")),
+            Value::Set(set) => format!("#{{{MARK} {}}}", counted(set.len(), "item", "items")),
             Value::List(_) | Value::Lazy(_) => format!("({MARK})"),
             _ => MARK.to_string(),
         };
@@ -531,6 +531,10 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }
 
 /// Marks the number of items that are left out.

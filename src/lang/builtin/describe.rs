@@ -1,7 +1,8 @@
 //! `describe`: the shape of unknown data, so that a single call shows what a tool returns.
 //!
-//! The walk keeps a tree of paths, into which it merges all items of a collection. The number of values visited, the
-//! depth and the number of paths are bounded.
+//! The walk keeps a tree of places, into which it merges all items of a collection. The number of values visited, the
+//! depth and the number of places are bounded. The shape is data itself: maps and vectors like those described, with
+//! literals, or symbols such as `int:1..250`, in place of the values.
 
 use super::arguments::{count, option, options, take};
 use crate::error::Outcome;
@@ -12,26 +13,24 @@ use crate::value::map::Map;
 use crate::value::print::print_within;
 use crate::value::walk::{Cursor, Free};
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "describe",
     &["[x & options]"],
-    "The shape of unknown data: a map from path to a summary (types, counts, ranges, samples, how many lack it), with \
-     the items of a collection merged, limited to about 2,000 characters.\n\
-     The result is a map, not printed, so `{:mails (describe a) :events (describe b)}` describes both at once. \
-     Options: `:depth` (6), `:samples` (2).",
+    "The shape of unknown data, as data of the same form, in at most about 2,000 characters. The items of a collection \
+     are merged: `[{:id int:1..9} ×250]` is a vector of 250 maps.\n\
+     A literal is the only value that was seen; `(or \"open\" \"done\")` lists all that were seen, and with `…` some. \
+     `nil×12` and `absent×3` count the records in which a key is nil or missing; `… …` stands for keys that are left \
+     out. Options: `:depth` (6), `:samples` (2).",
     &[
         (
             "(describe [{:id 1 :from {:email \"ann@x.org\"}} {:id 7 :from nil}])",
-            "{\".\" \"vector of 2 maps\", \"[].id\" \"integer 1 to 7\", \"[].from\" \"map, 1 nil\", \"[].from.email\" \"string e.g. ann@x.org\"}",
+            "[{:id int:1..7, :from (or {:email \"ann@x.org\"} nil×1)} ×2]",
         ),
-        (
-            "(describe {:n 1 :tags [\"a\" \"b\"]})",
-            "{\".\" \"map of 2\", \"n\" \"integer 1\", \"tags\" \"vector of 2: string e.g. a, b\"}",
-        ),
+        ("(describe {:n 1 :tags [\"a\" \"b\"]})", "{:n 1, :tags [(or \"a\" \"b\") ×2]}"),
     ],
     describe,
 )];
@@ -43,8 +42,8 @@ pub const ALIASES: &[(&str, &str)] = &[("shape", "describe"), ("schema", "descri
 const LOOKED_AT: u64 = 100_000;
 /// Maximum number of items visited in a lazy sequence, whose length is unknown.
 const OF_A_LAZY_ONE: usize = 1_000;
-/// Maximum number of paths.
-const PATHS: usize = 400;
+/// Maximum number of places.
+const PLACES: usize = 400;
 /// A map with more keys than this is treated as a dictionary: its values are merged.
 const KEYS: usize = 32;
 /// Maximum size of the answer, in bytes.
@@ -53,28 +52,81 @@ const ANSWER: usize = 2_000;
 const SAMPLE: usize = 28;
 /// Maximum number of distinct samples that may be shown as an enumeration, if values repeat often enough.
 const WORDS: usize = 6;
+/// Maximum length of strings whose lengths are not shown, in bytes.
+const SHORT: usize = 60;
+/// Stands for what is left out.
+const MARK: &str = "…";
 
-/// Statistics collected for one path.
+/// The items of collections, or a key of maps; `None` stands for all items or all values of a dictionary.
+type Part = Option<Value>;
+
+/// Statistics collected for one place.
 #[derive(Default)]
-struct PathStatistics {
-    name: String,
+struct Place {
+    part: Part,
     parent: usize,
     depth: usize,
     children: Vec<usize>,
-    by_key: HashMap<Value, usize>,
+    by_part: HashMap<Part, usize>,
+    /// True if it has parts without a place.
+    is_cut: bool,
     seen: u64,
     nils: u64,
     maps: u64,
+    /// The kind of the keys of dictionaries, or `any` if there are several.
+    dictionary: Option<&'static str>,
     integers: Range<i64>,
     doubles: Range<f64>,
     strings: Range<usize>,
+    string_samples: Samples,
     /// Kinds of collection seen here, each with its range of sizes.
-    collections: Vec<(&'static str, Range<u64>)>,
-    /// All other kinds of value seen here, with their counts.
-    others: Vec<(&'static str, u64)>,
-    samples: Vec<String>,
-    more_samples: bool,
-    unfinished: bool,
+    collections: Vec<(Kind, Range<u64>)>,
+    /// True if a lazy sequence was not walked to its end.
+    is_unfinished: bool,
+    /// Other kinds of value seen here that have no samples.
+    kinds: Vec<&'static str>,
+    samples: Samples,
+}
+
+/// The kinds of collection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Map,
+    Vector,
+    Set,
+    List,
+}
+
+/// The distinct values seen, and their number.
+#[derive(Default)]
+struct Samples {
+    values: Vec<Value>,
+    has_more: bool,
+    seen: u64,
+}
+
+impl Samples {
+    fn add(&mut self, value: Value, most: usize) {
+        self.seen += 1;
+        if self.has_more || self.values.contains(&value) {
+            return;
+        }
+        if self.values.len() < most { self.values.push(value) } else { self.has_more = true }
+    }
+
+    /// Returns whether the samples are all the values that there are.
+    fn is_enumeration(&self) -> bool {
+        let distinct = self.values.len() as u64;
+        !self.has_more && (distinct == 1 || distinct <= WORDS as u64 && self.seen >= 2 * distinct || self.seen <= 2)
+    }
+
+    /// Returns all values, or the first `most` and a mark.
+    fn shown(&self, most: usize) -> Vec<Value> {
+        if self.is_enumeration() {
+            return self.values.clone();
+        }
+        self.values.iter().take(most).cloned().chain([Value::symbol(MARK)]).collect()
+    }
 }
 
 /// The number of values seen, with their minimum and maximum.
@@ -85,7 +137,7 @@ struct Range<T> {
     greatest: T,
 }
 
-impl<T: PartialOrd + Copy> Range<T> {
+impl<T: PartialOrd + Copy + Display> Range<T> {
     fn add(&mut self, value: T) {
         if self.count == 0 || value < self.least {
             self.least = value;
@@ -95,33 +147,45 @@ impl<T: PartialOrd + Copy> Range<T> {
         }
         self.count += 1;
     }
+
+    /// Formats the range as `3` or `3..7`.
+    fn span(&self) -> String {
+        if self.least == self.greatest { self.least.to_string() } else { format!("{}..{}", self.least, self.greatest) }
+    }
 }
 
 /// A collection being walked.
 enum Open {
-    Items(Cursor, usize, usize),
+    /// The items that remain, their place, and how many may be visited. A lazy sequence also has the number visited,
+    /// since its size is not known.
+    Items {
+        cursor: Cursor,
+        at: usize,
+        left: usize,
+        counted: Option<u64>,
+    },
     Entries(Arc<Map>, usize, usize),
 }
 
 struct Survey {
-    places: Vec<PathStatistics>,
+    places: Vec<Place>,
     open: Vec<Open>,
     looked_at: u64,
     depth: usize,
     samples: usize,
-    complete: bool,
+    is_complete: bool,
 }
 
 fn describe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = options("describe", &mut arguments[1..], &["depth", "samples"])?;
     let number = |name: &str, default: u64| option(&given, name).map_or(Ok(default), |value| count(&value));
     let mut survey = Survey {
-        places: vec![PathStatistics::default()],
+        places: vec![Place::default()],
         open: Vec::new(),
         looked_at: 0,
         depth: number("depth", 6)?.min(100) as usize,
         samples: number("samples", 2)?.min(20) as usize,
-        complete: true,
+        is_complete: true,
     };
     survey.look(machine, &take(arguments, 0), 0);
     survey.walk(machine)?;
@@ -133,15 +197,18 @@ impl Survey {
         while let Some(top) = self.open.last_mut() {
             machine.charge(2)?;
             let next = match top {
-                Open::Items(cursor, at, left) => {
-                    let end = *left == 0;
+                Open::Items { cursor, at, left, counted } => {
+                    let (at, is_end) = (*at, *left == 0);
                     *left = left.saturating_sub(1);
-                    let at = *at;
-                    match if end { None } else { cursor.next(machine)? } {
-                        Some(item) => Some((item, at, Value::Nil)),
+                    match if is_end { None } else { cursor.next(machine)? } {
+                        Some(item) => {
+                            counted.iter_mut().for_each(|counted| *counted += 1);
+                            Some((item, at, None))
+                        }
                         None => {
-                            let unfinished = end && cursor.next(machine)?.is_some();
-                            self.places[at].unfinished |= unfinished;
+                            let has_more = is_end && cursor.next(machine)?.is_some();
+                            let counted = *counted;
+                            self.end_lazy(at, counted, has_more);
                             None
                         }
                     }
@@ -151,60 +218,67 @@ impl Survey {
                         (*position..map.positions()).find_map(|index| map.entry(index).map(|entry| (index, entry)));
                     found.map(|(index, (key, value))| {
                         *position = index + 1;
-                        let key = if is_dictionary(map) { Value::Nil } else { key.clone() };
-                        (value.clone(), *at, key)
+                        let part = if is_dictionary(map) {
+                            self.places[*at].add_key_of_dictionary(key);
+                            None
+                        } else {
+                            Some(key.clone())
+                        };
+                        (value.clone(), *at, part)
                     })
                 }
             };
-            let Some((value, at, key)) = next else {
+            let Some((value, at, part)) = next else {
                 self.open.pop();
                 continue;
             };
             if self.looked_at >= LOOKED_AT {
-                self.complete = false;
-                self.open.clear();
+                self.is_complete = false;
+                for open in std::mem::take(&mut self.open) {
+                    if let Open::Items { at, counted, .. } = open {
+                        self.end_lazy(at, counted, true);
+                    }
+                }
                 return Ok(());
             }
             self.looked_at += 1;
-            if let Some(child) = self.child(at, key) {
+            if let Some(child) = self.child(at, part) {
                 self.look(machine, &value, child);
             }
         }
         Ok(())
     }
 
-    /// Returns the index of the path for `key` below another path, creating it if necessary. A nil key denotes the
-    /// merged items of a collection. Returns `None` if the limit on paths or depth is reached.
-    fn child(&mut self, at: usize, key: Value) -> Option<usize> {
-        if let Some(known) = self.places[at].by_key.get(&key) {
+    /// Records the size of a lazy sequence at the end of its walk.
+    fn end_lazy(&mut self, at: usize, counted: Option<u64>, has_more: bool) {
+        if let Some(counted) = counted {
+            self.places[at].collection(Kind::List, counted);
+            self.places[at].is_unfinished |= has_more;
+        }
+    }
+
+    /// Returns the index of the place of a part of another place, creating it if necessary. Returns `None` if the limit
+    /// on places or depth is reached.
+    fn child(&mut self, at: usize, part: Part) -> Option<usize> {
+        if let Some(known) = self.places[at].by_part.get(&part) {
             return Some(*known);
         }
         let depth = self.places[at].depth + 1;
-        if self.places.len() >= PATHS || depth > self.depth {
-            self.complete = false;
+        if self.places.len() >= PLACES || depth > self.depth {
+            self.places[at].is_cut = true;
             return None;
         }
-        let name = match &key {
-            Value::Nil if self.places[at].maps > 0 => "*".to_string(),
-            Value::Nil => "[]".to_string(),
-            named if let Some(name) = named.as_name() => shortened(name.as_str()),
-            Value::Str(text) if text.as_str().contains([' ', '.']) || text.as_str().is_empty() => {
-                format!("\"{}\"", shortened(text.as_str()))
-            }
-            Value::Str(text) => shortened(text.as_str()),
-            other => shown(other),
-        };
         let child = self.places.len();
-        self.places.push(PathStatistics { name, parent: at, depth, ..PathStatistics::default() });
+        self.places.push(Place { part: part.as_ref().map(sample), parent: at, depth, ..Place::default() });
         self.places[at].children.push(child);
-        self.places[at].by_key.insert(key, child);
+        self.places[at].by_part.insert(part, child);
         Some(child)
     }
 
-    /// Records a value at a path and schedules its children for the walk.
+    /// Records a value at a place and schedules its children for the walk.
     fn look(&mut self, machine: &mut Machine, value: &Value, at: usize) {
         let most = self.samples.max(WORDS);
-        let lazy = matches!(value, Value::Lazy(_) | Value::List(_)) && machine.is_lazy(value);
+        let is_lazy = matches!(value, Value::Lazy(_) | Value::List(_)) && machine.is_lazy(value);
         let place = &mut self.places[at];
         place.seen += 1;
         match value {
@@ -214,230 +288,200 @@ impl Survey {
             Value::Str(text) => {
                 // Sizes are in bytes, which is accurate enough for a hint and needs no scan of the text.
                 place.strings.add(text.as_str().len());
-                place.sample(shortened(text.as_str()), most);
+                place.string_samples.add(sample(value), most);
             }
             Value::Map(map) => {
                 place.maps += 1;
-                place.collection("map", map.len() as u64);
+                place.collection(Kind::Map, map.len() as u64);
                 self.open.push(Open::Entries(map.clone(), 0, at));
             }
             Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Lazy(_) => {
                 let kind = match value {
-                    Value::Vector(_) => "vector",
-                    Value::Set(_) => "set",
-                    _ => "list",
+                    Value::Vector(_) => Kind::Vector,
+                    Value::Set(_) => Kind::Set,
+                    _ => Kind::List,
                 };
                 let cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
-                let size = cursor.remaining().filter(|_| !lazy);
-                place.collection(kind, size.unwrap_or(0));
-                place.unfinished |= size.is_none();
-                let left = if lazy { OF_A_LAZY_ONE } else { usize::MAX };
-                self.open.push(Open::Items(cursor, at, left));
+                let size = cursor.remaining().filter(|_| !is_lazy);
+                let (left, counted) = match size {
+                    Some(size) => {
+                        place.collection(kind, size);
+                        (usize::MAX, None)
+                    }
+                    None => (if is_lazy { OF_A_LAZY_ONE } else { usize::MAX }, Some(0)),
+                };
+                self.open.push(Open::Items { cursor, at, left, counted });
             }
-            Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) | Value::Char(_) => {
-                place.other(value.kind());
-                place.sample(shown(value), most);
+            other if other.is_scalar() && !other.is_function() && !matches!(other, Value::Cell(_)) => {
+                place.samples.add(sample(other), most)
             }
             other => {
-                place.other(other.kind());
-                if other.is_scalar() && !other.is_function() && !matches!(other, Value::Bool(_)) {
-                    place.sample(shown(other), most);
-                } else if let Value::Bool(held) = other {
-                    place.sample(held.to_string(), most);
+                if !place.kinds.contains(&other.kind()) {
+                    place.kinds.push(other.kind());
                 }
             }
         }
     }
 
-    /// Builds the answer from the paths that fit into it, shallowest first.
+    /// Builds the answer from the places that fit into it, shallowest first.
     fn answer(mut self) -> Value {
-        let mut order = Vec::new();
-        let mut waiting = vec![0];
-        while let Some(at) = waiting.pop() {
-            order.push(at);
-            waiting.extend(self.places[at].children.iter().rev());
-        }
-        let lines: Vec<Option<(String, String)>> = (0..self.places.len()).map(|at| self.line(at)).collect();
-        let mut by_depth: Vec<usize> = order.iter().copied().filter(|at| lines[*at].is_some()).collect();
+        let mut by_depth: Vec<usize> = (0..self.places.len()).collect();
         by_depth.sort_by_key(|at| self.places[*at].depth);
         let mut room = ANSWER;
-        let mut left_out = 0;
-        let mut chosen = vec![false; lines.len()];
+        let mut is_full = false;
         for at in by_depth {
-            let length = lines[at].as_ref().map_or(0, |(path, text)| path.len() + text.len() + 8);
-            if length <= room && left_out == 0 {
-                room -= length;
-                chosen[at] = true;
+            let place = &self.places[at];
+            let key = place.part.as_ref().map_or(0, |key| printed(key).len() + 3);
+            let parts: usize = self.scalars(at).iter().map(|part| printed(part).len() + 1).sum();
+            let length = key + parts + 8 * place.collections.len();
+            is_full |= length > room;
+            if is_full {
+                self.places[at].seen = 0;
             } else {
-                left_out += 1;
+                room -= length;
             }
         }
-        let mut answer = Map::default();
-        for at in order {
-            if let (true, Some((path, text))) = (chosen[at], &lines[at]) {
-                answer.insert(Value::string(path), Value::string(text));
-            }
+        let shape = self.shape(0);
+        if self.is_complete {
+            return shape;
         }
-        self.places.clear();
-        if left_out > 0 || !self.complete {
-            let mut note = String::new();
-            if left_out > 0 {
-                let _ = write!(note, "{left_out} more paths: describe a part of the data");
-            }
-            if !self.complete {
-                note.push_str(if note.is_empty() { "" } else { "; " });
-                let _ = write!(note, "only part was examined ({} values, :depth {})", self.looked_at, self.depth);
-            }
-            answer.insert(Value::string("…"), Value::string(&note));
-        }
-        Value::Map(Arc::new(answer))
+        let note = format!("only {} values were examined", self.looked_at);
+        Value::list(vec![Value::symbol("partial"), shape, Value::string(&note)])
     }
 
-    /// Returns the path and description of a place; `None` if the parent's line already covers it.
-    fn line(&self, at: usize) -> Option<(String, String)> {
+    /// Describes the values at a place.
+    fn shape(&self, at: usize) -> Value {
         let place = &self.places[at];
-        if at > 0 {
-            let only_maps = place.maps == place.seen && !place.children.is_empty();
-            let merged = place.name == "[]" && (only_maps || place.children.is_empty());
-            let complete = place.seen >= self.expected(at);
-            if merged || only_maps && complete && !place.children.is_empty() && place.name != "*" {
-                return None;
+        let mut all: Vec<Value> =
+            place.collections.iter().map(|(kind, sizes)| self.collection(place, *kind, sizes)).collect();
+        all.extend(self.scalars(at));
+        match (all.len(), all.pop()) {
+            (1, Some(only)) => only,
+            (_, Some(last)) => Value::list([Value::symbol("or")].into_iter().chain(all).chain([last]).collect()),
+            (_, None) => Value::symbol(MARK),
+        }
+    }
+
+    fn collection(&self, place: &Place, kind: Kind, sizes: &Range<u64>) -> Value {
+        if kind == Kind::Map {
+            return self.map(place, sizes);
+        }
+        let mut items = Vec::new();
+        if kind == Kind::Set {
+            items.push(Value::symbol("set"));
+        }
+        if sizes.greatest > 0 {
+            let child = place.by_part.get(&None).filter(|child| self.is_shown(**child));
+            items.push(child.map_or_else(|| Value::symbol(MARK), |child| self.shape(*child)));
+            let is_unfinished = place.is_unfinished && kind == Kind::List;
+            if sizes.greatest > 1 || sizes.least == 0 || is_unfinished {
+                let plus = if is_unfinished { "+" } else { "" };
+                items.push(Value::symbol(&format!("×{}{plus}", sizes.span())));
             }
         }
-        Some((self.path(at), self.text(at)))
+        if kind == Kind::Vector { Value::vector(items) } else { Value::list(items) }
     }
 
-    /// Returns how many values this path would have if it were never missing.
-    fn expected(&self, at: usize) -> u64 {
-        let place = &self.places[at];
-        match place.name.as_str() {
-            "[]" | "*" => place.seen,
-            _ => self.places[place.parent].maps,
-        }
-    }
-
-    fn path(&self, at: usize) -> String {
-        if at == 0 {
-            return ".".to_string();
-        }
-        let mut names = Vec::new();
-        let mut at = at;
-        while at > 0 {
-            names.push(self.places[at].name.as_str());
-            at = self.places[at].parent;
-        }
-        let mut path = String::new();
-        for name in names.into_iter().rev() {
-            if !path.is_empty() && name != "[]" {
-                path.push('.');
-            }
-            path.push_str(name);
-        }
-        path
-    }
-
-    fn text(&self, at: usize) -> String {
-        let place = &self.places[at];
-        let mut kinds = Vec::new();
-        for (kind, sizes) in &place.collections {
-            let mut text = (*kind).to_string();
-            if *kind != "map" || place.children.is_empty() || at == 0 || self.is_dictionary(at) {
-                let plus = if place.unfinished { " or more" } else { "" };
-                if !(place.unfinished && sizes.greatest == 0) {
-                    let _ = write!(text, " of {}{plus}", span(sizes.least, sizes.greatest));
+    fn map(&self, place: &Place, sizes: &Range<u64>) -> Value {
+        let mut map = Map::default();
+        let mut is_cut = place.is_cut;
+        for child in &place.children {
+            let key = match (&self.places[*child].part, place.dictionary) {
+                (Some(key), _) => key.clone(),
+                (None, Some(kind)) => {
+                    Value::list(vec![Value::symbol(kind), Value::symbol(&format!("×{}", sizes.span()))])
                 }
+                // The items of other collections at this place.
+                (None, None) => continue,
+            };
+            if self.is_shown(*child) && !map.contains_key(&key) {
+                map.insert(key, self.shape(*child));
+            } else {
+                is_cut = true;
             }
-            kinds.push(text);
         }
-        if place.integers.count > 0 {
-            kinds.push(format!("integer {}", span(place.integers.least, place.integers.greatest)));
+        if is_cut {
+            map.insert(Value::symbol(MARK), Value::symbol(MARK));
         }
-        if place.doubles.count > 0 {
-            kinds.push(format!("double {}", span(place.doubles.least, place.doubles.greatest)));
-        }
-        kinds.extend(self.words(place));
-        if kinds.is_empty() {
-            kinds.push(if place.seen == 0 { "empty" } else { "nil" }.to_string());
-        }
-        let mut text = kinds.join(" or ");
-        if let Some(items) = self.items(place) {
-            text.push_str(&items);
-        }
-        if place.nils > 0 && place.nils < place.seen {
-            let _ = write!(text, ", {} nil", place.nils);
-        }
-        let expected = self.expected(at);
-        if at > 0 && place.seen < expected {
-            let _ = write!(text, ", in {} of {expected}", place.seen);
-        }
-        text
+        Value::Map(Arc::new(map))
     }
 
-    /// Describes strings and other scalars, with samples.
-    fn words(&self, place: &PathStatistics) -> Option<String> {
-        let mut text = String::new();
+    fn is_shown(&self, at: usize) -> bool {
+        self.places[at].seen > 0
+    }
+
+    /// Describes the values at a place that are no collections.
+    fn scalars(&self, at: usize) -> Vec<Value> {
+        let place = &self.places[at];
+        let mut all = Vec::new();
+        match &place.integers {
+            Range { count: 0, .. } => {}
+            Range { least, greatest, .. } if least == greatest => all.push(Value::Int(*least)),
+            range => all.push(Value::symbol(&format!("int:{}", range.span()))),
+        }
+        match &place.doubles {
+            Range { count: 0, .. } => {}
+            Range { least, greatest, .. } if least.to_bits() == greatest.to_bits() => all.push(Value::Float(*least)),
+            Range { least, greatest, .. } => {
+                let (least, greatest) = (printed(&Value::Float(*least)), printed(&Value::Float(*greatest)));
+                all.push(Value::symbol(&format!("double:{least}..{greatest}")));
+            }
+        }
         if place.strings.count > 0 {
-            text.push_str("string");
-            if place.strings.greatest > 60 {
-                let _ = write!(text, " of {} characters", span(place.strings.least, place.strings.greatest));
+            match (place.strings.greatest > SHORT, self.samples) {
+                (true, _) => {
+                    let mut parts = vec![Value::symbol("string")];
+                    parts.extend(place.string_samples.values.first().filter(|_| self.samples > 0).cloned());
+                    parts.push(Value::symbol(&format!("chars:{}", place.strings.span())));
+                    all.push(Value::list(parts));
+                }
+                (false, 0) => all.push(Value::symbol("string")),
+                (false, most) => all.extend(place.string_samples.shown(most)),
             }
         }
-        for (kind, _) in &place.others {
-            text.push_str(if text.is_empty() { "" } else { " or " });
-            text.push_str(kind.split_once(' ').map_or(kind, |(_, kind)| kind));
+        if place.samples.seen > 0 {
+            if self.samples > 0 {
+                all.extend(place.samples.shown(self.samples));
+            } else {
+                let mut kinds: Vec<&'static str> = place.samples.values.iter().map(Value::kind).collect();
+                kinds.dedup();
+                all.extend(kinds.iter().map(named));
+            }
         }
-        if text.is_empty() {
-            return None;
+        all.extend(place.kinds.iter().map(named));
+        let is_nil = place.nils > 0 && all.is_empty() && place.collections.is_empty();
+        match place.nils {
+            0 => {}
+            _ if is_nil => all.push(Value::Nil),
+            nils => all.push(Value::symbol(&format!("nil×{nils}"))),
         }
-        let total = place.strings.count + place.others.iter().map(|(_, count)| count).sum::<u64>();
-        let few = !place.more_samples && place.samples.len() <= WORDS && total >= 2 * place.samples.len() as u64;
-        if place.samples.is_empty() || self.samples == 0 {
-            return Some(text);
+        let expected = if place.part.is_some() { self.places[place.parent].maps } else { 0 };
+        let missing = expected.saturating_sub(place.seen);
+        if missing > 0 {
+            all.push(Value::symbol(&format!("absent×{missing}")));
         }
-        if few && total > 2 {
-            let _ = write!(text, ": {}", place.samples.join(", "));
-        } else {
-            let _ = write!(text, " e.g. {}", place.samples[..self.samples.min(place.samples.len())].join(", "));
-        }
-        Some(text)
-    }
-
-    /// Describes the items of a collection, if the description fits into the collection's own line.
-    fn items(&self, place: &PathStatistics) -> Option<String> {
-        let child = *place.children.iter().find(|child| self.places[**child].name == "[]")?;
-        let items = &self.places[child];
-        if items.maps == items.seen {
-            let one = place.collections.iter().any(|(_, sizes)| sizes.greatest == 1 && sizes.least == 1);
-            return Some(if one { " map" } else { " maps" }.to_string());
-        }
-        items.children.is_empty().then(|| format!(": {}", self.text(child)))
-    }
-
-    fn is_dictionary(&self, at: usize) -> bool {
-        self.places[at].children.iter().any(|child| self.places[*child].name == "*")
+        all
     }
 }
 
-impl PathStatistics {
-    fn collection(&mut self, kind: &'static str, size: u64) {
+impl Place {
+    fn collection(&mut self, kind: Kind, size: u64) {
         match self.collections.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, sizes)) => sizes.add(size),
-            None => self.collections.push((kind, Range { count: 1, least: size, greatest: size })),
+            None => {
+                let mut sizes = Range::default();
+                sizes.add(size);
+                self.collections.push((kind, sizes));
+            }
         }
     }
 
-    fn other(&mut self, kind: &'static str) {
-        match self.others.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, count)) => *count += 1,
-            None => self.others.push((kind, 1)),
+    fn add_key_of_dictionary(&mut self, key: &Value) {
+        let kind = bare(key.kind());
+        match self.dictionary {
+            Some(known) if known != kind => self.dictionary = Some("any"),
+            _ => self.dictionary = Some(kind),
         }
-    }
-
-    fn sample(&mut self, text: String, most: usize) {
-        if self.more_samples || self.samples.contains(&text) {
-            return;
-        }
-        if self.samples.len() < most { self.samples.push(text) } else { self.more_samples = true }
     }
 }
 
@@ -446,17 +490,33 @@ fn is_dictionary(map: &Map) -> bool {
     map.len() > KEYS
 }
 
-/// Formats a range as `3` or `3 to 7`.
-fn span<T: PartialEq + std::fmt::Display>(least: T, greatest: T) -> String {
-    if least == greatest { least.to_string() } else { format!("{least} to {greatest}") }
+/// Returns a kind of value without its article.
+fn bare(kind: &'static str) -> &'static str {
+    kind.split_once(' ').map_or(kind, |(_, kind)| kind)
 }
 
-/// Shortens a text to [`SAMPLE`] characters on a single line.
+fn named(kind: &&'static str) -> Value {
+    Value::symbol(&bare(kind).replace(' ', "-"))
+}
+
+/// Shortens a scalar to [`SAMPLE`] characters on a single line.
+fn sample(value: &Value) -> Value {
+    match value {
+        Value::Str(text) => Value::string(&shortened(text.as_str())),
+        Value::Keyword(name) => Value::keyword(&shortened(name.as_str())),
+        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Char(_) => value.clone(),
+        other => {
+            let Ok(printed) = print_within(other, SAMPLE, true, &mut Free);
+            if printed.truncated.is_none() { other.clone() } else { Value::string(&shortened(&printed.text)) }
+        }
+    }
+}
+
 fn shortened(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == SAMPLE {
-            out.push('…');
+            out.push_str(MARK);
             break;
         }
         out.push(if c.is_control() { ' ' } else { c });
@@ -464,7 +524,7 @@ fn shortened(text: &str) -> String {
     out
 }
 
-fn shown(value: &Value) -> String {
-    let Ok(printed) = print_within(value, SAMPLE, true, &mut Free);
-    shortened(&printed.text)
+fn printed(value: &Value) -> String {
+    let Ok(printed) = print_within(value, 4 * SAMPLE, true, &mut Free);
+    printed.text
 }
