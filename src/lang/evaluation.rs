@@ -127,7 +127,7 @@ fn run_forms(
         let begun = Begun::of(machine);
         machine.core.host.begin_form(ordinal as u32);
         let is_last = ordinal + 1 == count;
-        let shows_earlier = shows_values && !is_last && form.defined_name().is_none();
+        let shows_earlier = shows_values && !is_last && !form.is_definition();
         let spent = spent_on(&reply.earlier);
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));

@@ -157,6 +157,11 @@ impl Form {
         }
     }
 
+    /// Returns whether the form is a definition: its value tells nothing.
+    pub fn is_definition(&self) -> bool {
+        self.defined_name().is_some() || self.is_call_of("defmethod")
+    }
+
     /// Returns whether the form is a list whose head is the symbol of that name.
     pub fn is_call_of(&self, name: &str) -> bool {
         self.as_list().and_then(<[Form]>::first).is_some_and(|head| head.is_symbol(name))

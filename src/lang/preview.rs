@@ -74,7 +74,10 @@ pub fn shortened(text: &str, room: usize) -> String {
     let lines = left_out.lines().count();
     let plural = if lines == 1 { "" } else { "s" };
     let open = if first.ends_with('\n') { "" } else { "\n" };
-    format!("{first}{open}{MARK} [{lines} line{plural}, {} bytes left out: print less] {MARK}\n{last}", left_out.len())
+    format!(
+        "{first}{open}{MARK} [{lines} line{plural}, {} bytes left out: print less, or raise the limit `output`] {MARK}\n{last}",
+        left_out.len()
+    )
 }
 
 /// The part of the outermost value that is shown.

@@ -20,6 +20,7 @@ mod moved_sessions;
 mod pipelines;
 mod plans;
 mod prelude;
+mod previews;
 mod printing;
 mod reference;
 mod rehearsals;

@@ -166,7 +166,8 @@ impl Limits {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         match self.preview {
             Some(preview) if preview < self.output => (bytes(preview), bytes(preview / 2)),
-            _ => (bytes(self.output), bytes(self.output)),
+            // The rest is for our own lines.
+            _ => (bytes(self.output), bytes(self.output - self.output / 8)),
         }
     }
 
