@@ -44,6 +44,7 @@ mod metrics;
 mod plans;
 mod policy;
 mod policy_names;
+mod previews;
 mod principals;
 mod protocol;
 mod quarantine;

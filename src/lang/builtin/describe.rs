@@ -24,7 +24,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
      are merged: `[{:id int:1..9} ×250]` is a vector of 250 maps.\n\
      A literal is the only value that was seen; `(or \"open\" \"done\")` lists all that were seen, and with `…` some. \
      `nil×12` and `absent×3` count the records in which a key is nil or missing; `… …` stands for keys that are left \
-     out. Options: `:depth` (6), `:samples` (2).",
+     out. Options: `:depth` (6), `:samples` (1).",
     &[
         (
             "(describe [{:id 1 :from {:email \"ann@x.org\"}} {:id 7 :from nil}])",
@@ -184,7 +184,7 @@ fn describe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         open: Vec::new(),
         looked_at: 0,
         depth: number("depth", 6)?.min(100) as usize,
-        samples: number("samples", 2)?.min(20) as usize,
+        samples: number("samples", 1)?.min(20) as usize,
         is_complete: true,
     };
     survey.look(machine, &take(arguments, 0), 0);

@@ -69,7 +69,7 @@ pub const STEPS: &[Step] = &[
         title: "keep a result for later",
         program: "(define email-stats (compute-stats (fetch-emails)))",
         fuel: None,
-        expected: Expected::Value("#'email-stats"),
+        expected: Expected::Value("[defined: email-stats"),
         direct: &[Direct { tool: "fetch-emails", arguments: "{}" }],
     },
     Step {
