@@ -6,7 +6,7 @@ use crate::form::Form;
 use crate::machine::Machine;
 use crate::meter;
 use crate::plan::{self, Input, Plan};
-use crate::preview::{self, Preview};
+use crate::preview::{self, Preview, Reach};
 use crate::reply::{EarlierValue, Failure, Mark, Reply, Spent, Status};
 use crate::span::Source;
 use crate::value::Value;
@@ -344,13 +344,16 @@ struct Printed {
     more: Vec<String>,
 }
 
-/// Prints a value in full if it takes at most `whole` bytes, and otherwise its preview in `part` bytes.
-fn printed(machine: &mut Machine, value: &Value, (whole, part): (usize, usize)) -> Outcome<Printed> {
+/// Prints a value in full if it takes at most `whole` bytes, and otherwise its preview in `part` bytes. Lazy parts that
+/// are not computed yet are shown only if it `computes` them.
+fn printed(machine: &mut Machine, value: &Value, (whole, part): (usize, usize), computes: bool) -> Outcome<Printed> {
     let mut printer = Printer::new(whole, true);
-    if printer.print(value, machine)? {
-        return Ok(Printed { text: printer.into_text(), truncated: None, more: Vec::new() });
+    let mut reach = Reach::new(machine, computes);
+    if printer.print(value, &mut reach)? {
+        let truncated = reach.is_open.then(|| "as far as it is computed".to_string());
+        return Ok(Printed { text: printer.into_text(), truncated, more: Vec::new() });
     }
-    let Preview { text, extent, more } = preview::preview(machine, value, part)?;
+    let Preview { text, extent, more } = preview::preview(machine, value, part, computes)?;
     Ok(Printed { text, truncated: Some(extent), more })
 }
 
@@ -364,7 +367,7 @@ fn show(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<Shown> {
     let whole = whole.saturating_sub(spent + prints);
     // Showing an unknown result says that it is unknown.
     machine.unwatched(|machine| {
-        let mut printed = printed(machine, value, (whole, part.min(whole)))?;
+        let mut printed = printed(machine, value, (whole, part.min(whole)), true)?;
         if printed.truncated.is_some() && is_preview {
             printed.more.push(format!("`limits {{\"output\": \"{}\"}}`", meter::bytes(output)));
         }
@@ -387,7 +390,8 @@ enum Earlier {
 }
 
 /// Shows the value of a form before the last; those before it take `spent` bytes. Together, such values take at most half
-/// of the room. Nil and vars, which definitions return, are not shown.
+/// of the room. Nil and vars, which definitions return, are not shown. Nothing is computed for it: the program has not asked
+/// for the rest of a lazy sequence.
 fn show_earlier(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<Earlier> {
     if matches!(value, Value::Nil | Value::Var(_)) {
         return Ok(Earlier::Nothing);
@@ -396,15 +400,8 @@ fn show_earlier(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<E
     if room < SHOWN_EARLIER {
         return Ok(Earlier::Omitted);
     }
-    let (value, truncated) = match machine.unwatched(|machine| printed(machine, value, (room, room / 2))) {
-        Ok(Printed { text, truncated, .. }) => (text, truncated),
-        Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
-        // The program did not ask for the items that cannot be computed.
-        Err(signal) => {
-            let Failure { error, message, .. } = diagnose(&signal).1;
-            ("…".to_string(), Some(format!("{error}: {message}")))
-        }
-    };
+    let Printed { text: value, truncated, .. } =
+        machine.unwatched(|machine| printed(machine, value, (room, room / 2), false))?;
     Ok(Earlier::Shown(EarlierValue { value, truncated }))
 }
 

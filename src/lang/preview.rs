@@ -51,12 +51,13 @@ pub struct Preview {
     pub more: Vec<String>,
 }
 
-/// Returns a preview of a value whose printed form exceeds `room` bytes.
+/// Returns a preview of a value whose printed form exceeds `room` bytes. Lazy parts that are not computed yet are shown
+/// only if it `computes` them.
 ///
 /// # Errors
 /// Returns what realising lazy parts raises, or a halt if a limit is exceeded.
-pub fn preview(machine: &mut Machine, value: &Value, room: usize) -> Outcome<Preview> {
-    let mut writer = Writer { machine, out: String::new(), depth: 0, in_cell: false, root: Root::default() };
+pub fn preview(machine: &mut Machine, value: &Value, room: usize, computes: bool) -> Outcome<Preview> {
+    let mut writer = Writer { machine, computes, out: String::new(), depth: 0, in_cell: false, root: Root::default() };
     writer.value(value, room.max(LEAST))?;
     let Writer { out, root, .. } = writer;
     Ok(Preview { text: out, extent: root.extent(value), more: root.more(value) })
@@ -184,13 +185,21 @@ impl Items {
     }
 }
 
-/// A pace that ends at the first part of a lazy sequence that is not realised.
-struct Realised<'m> {
+/// A walk that computes what it shows, or shows `…` for what is not computed yet.
+pub struct Reach<'m> {
     machine: &'m mut Machine,
-    is_open: bool,
+    computes: bool,
+    /// True if it has met a part that is not computed.
+    pub is_open: bool,
 }
 
-impl Pace for Realised<'_> {
+impl<'m> Reach<'m> {
+    pub fn new(machine: &'m mut Machine, computes: bool) -> Reach<'m> {
+        Reach { machine, computes, is_open: false }
+    }
+}
+
+impl Pace for Reach<'_> {
     type Stop = Signal;
 
     fn step(&mut self, steps: u64) -> Outcome<()> {
@@ -198,9 +207,12 @@ impl Pace for Realised<'_> {
     }
 
     fn force(&mut self, lazy: &Arc<Handle>) -> Outcome<Option<Value>> {
+        if self.computes {
+            return self.machine.force(lazy);
+        }
         let known = self.machine.content(lazy);
         self.is_open |= known.is_none();
-        Ok(known)
+        Ok(Some(known.unwrap_or_else(|| Value::list(vec![Value::symbol(MARK)]))))
     }
 
     fn content(&mut self, cell: &Arc<Handle>) -> Option<Value> {
@@ -210,6 +222,7 @@ impl Pace for Realised<'_> {
 
 struct Writer<'m> {
     machine: &'m mut Machine,
+    computes: bool,
     out: String,
     depth: usize,
     in_cell: bool,
@@ -231,7 +244,7 @@ impl Writer<'_> {
     /// Prints a value in full; `None` if it exceeds the room.
     fn whole(&mut self, value: &Value, room: usize) -> Outcome<Option<String>> {
         let mut printer = Printer::new(room, true);
-        let is_whole = printer.print(value, self.machine)?;
+        let is_whole = printer.print(value, &mut Reach::new(self.machine, self.computes))?;
         Ok(is_whole.then(|| printer.into_text()))
     }
 
@@ -338,7 +351,7 @@ impl Writer<'_> {
     /// Writes the beginning of a number or name, up to the first character that could open or close something.
     fn scalar(&mut self, value: &Value, room: usize) -> Outcome<()> {
         let mut printer = Printer::new(room, true);
-        printer.print(value, self.machine)?;
+        printer.print(value, &mut Reach::new(self.machine, self.computes))?;
         let text = printer.into_text();
         let is_plain = |c: char| c.is_alphanumeric() || ":.+-*/_!?$%&=".contains(c);
         let end = text.find(|c| !is_plain(c)).unwrap_or(text.len()).min(room - LEAST);
@@ -440,7 +453,7 @@ impl Writer<'_> {
         };
         let mut first = Vec::new();
         while first.len() < FIRST.min(left / ITEM)
-            && let Some(item) = items.next(self.machine)?
+            && let Some(item) = items.next(&mut Reach::new(self.machine, self.computes))?
         {
             first.push(item);
         }
@@ -468,7 +481,7 @@ impl Writer<'_> {
             shown += 1;
         }
         let mut is_next = false;
-        while let Some(item) = items.next(self.machine)? {
+        while let Some(item) = items.next(&mut Reach::new(self.machine, self.computes))? {
             let room_left = left.saturating_sub(separator.len());
             let text = self.whole_item(&item, room_left)?;
             let is_whole = text.is_some();
@@ -503,7 +516,7 @@ impl Writer<'_> {
 
     /// Counts the items that remain, as far as they are realised; `None` if there may be others.
     fn rest(&mut self, items: &mut Items) -> Outcome<Option<u64>> {
-        let mut pace = Realised { machine: self.machine, is_open: false };
+        let mut pace = Reach::new(self.machine, false);
         for count in 0..COUNTED {
             if items.next(&mut pace)?.is_none() {
                 return Ok((!pace.is_open).then_some(count));

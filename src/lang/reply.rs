@@ -31,7 +31,8 @@ const NAMES: usize = 40;
 pub struct Reply {
     /// The status at the end of the evaluation.
     pub status: Status,
-    /// The values of the top-level forms before the last, in order. Nil and what definitions return are left out.
+    /// The values of the top-level forms before the last, in order, as far as they have been computed. Nil and what
+    /// definitions return are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierValue>,
     /// The number of such values for which there was no room.
@@ -101,7 +102,7 @@ pub struct Reply {
 pub struct EarlierValue {
     /// The value, printed.
     pub value: String,
-    /// A description of the part that is shown, or the error that prevents it, if the value is not shown in full.
+    /// A description of the part that is shown, if the value is not shown in full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
 }
@@ -421,12 +422,7 @@ impl Reply {
     pub fn text(&self, limit: u64) -> String {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
-            Some(failure) if self.status == Status::Suspended => reply_lines(&failure.rendered).into_owned(),
-            Some(failure) => {
-                let earlier = self.earlier_text();
-                let before = if earlier.is_empty() { "" } else { "\n[before the error:]\n" };
-                format!("{}{before}{earlier}", reply_lines(&failure.rendered))
-            }
+            Some(failure) => reply_lines(&failure.rendered).into_owned(),
             None if let Some(plan) = &self.plan => plan.to_string(),
             None => match (self.earlier_text(), self.value_text()) {
                 (earlier, value) if earlier.is_empty() || value.is_empty() => earlier + &value,

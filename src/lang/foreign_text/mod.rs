@@ -303,7 +303,6 @@ mod tests {
             "> **[warning: x]**",
             "- [truncated: 1 of 2 items]",
             "[elided:x]",
-            "[before the error:]",
             "[defined: a; 2 tool calls]",
             "[2 tool calls]",
             "[１ tool call]",
