@@ -45,11 +45,7 @@ const LANGUAGE: House = House {
         &["convert", "expand", "json", "resolve", "runs"],
         &["eval"],
         &["builtin", "plan", "prelude", "snapshot"],
-<<<<<<< HEAD
-        &["embed", "engine", "environment", "evaluation", "foreign", "planned", "reply", "session"],
-=======
-        &["embed", "engine", "environment", "evaluation", "foreign", "preview", "reply", "session"],
->>>>>>> 36463d7 (printing: show large values as previews, and the values of all top-level forms)
+        &["embed", "engine", "environment", "evaluation", "foreign", "planned", "preview", "reply", "session"],
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[
