@@ -1,19 +1,19 @@
 ;;; Rows: joins, summaries, tables
 
 ;; How two collections of rows are joined: one key, two keys or a map of one to the other, perhaps
-;; behind :on, and perhaps :as and a name.
+;; behind :on; and what follows.
 (defn- join-keys [how]
   (let [how (if (= :on (first how)) (rest how) how)
-        [a b & more] how]
+        [a b] how]
     (cond
       (empty? how) (expected* "the key that the rows share" nil "as in `(left-join orders customers :customer-id :id)`")
-      (map? a) (let [[left right] (first a)] [left right (if (= :as b) (first more) nil)])
-      (= :as b) [a a (first more)]
-      (nil? b) [a a nil]
-      :else [a b (if (= :as (first more)) (second more) nil)])))
+      (map? a) (let [[left right] (first a)] [left right (rest how)])
+      (or (nil? b) (= :as b)) [a a (remove nil? (rest how))]
+      :else [a b (drop 2 how)])))
 
-(defn- matches [left right how unmatched]
-  (let [[left-key right-key as] (join-keys how)
+(defn- matches [function left right how unmatched]
+  (let [[left-key right-key more] (join-keys how)
+        as (option* function :as more)
         left-key (selector* left-key)
         index (group-by (selector* right-key) right)]
     (mapcat (fn [row]
@@ -34,7 +34,7 @@
                "({:order 1, :customer 7, :id 7, :name \"Ann\"} {:order 2, :customer 8})"]
               ["(left-join [{:id 1}] [{:id 1 :x 2}] :id :as :other)" "({:id 1, :other {:id 1, :x 2}})"]]}
   [left right & how]
-  (matches left right how (fn [row as] [(if (nil? as) row (assoc row as nil))])))
+  (matches "left-join" left right how (fn [row as] [(if (nil? as) row (assoc row as nil))])))
 
 (defn inner-join
   "Like `left-join`, without the rows of `left` that have no match in `right`."
@@ -42,14 +42,15 @@
    :examples [["(inner-join [{:id 1 :a 1} {:id 2 :a 2}] [{:id 1 :b 3}] :id)" "({:id 1, :a 1, :b 3})"]]
    :aliases [join-on join-by]}
   [left right & how]
-  (matches left right how (fn [_ _] nil)))
+  (matches "inner-join" left right how (fn [_ _] nil)))
 
 (defn anti-join
   "The rows of `left` that have no row with an equal key in `right`."
   {:arglists [[left right key] [left right left-key right-key]]
    :examples [["(anti-join [{:id 1} {:id 2}] [{:id 1}] :id)" "({:id 2})"]]}
   [left right & how]
-  (let [[left-key right-key] (join-keys how)
+  (let [[left-key right-key more] (join-keys how)
+        _ (if (seq more) (expected* "a key for each side" more "`anti-join` takes no further options"))
         left-key (selector* left-key)
         known (set (map (selector* right-key) right))]
     (remove #(contains? known (left-key %)) left)))

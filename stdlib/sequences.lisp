@@ -58,8 +58,11 @@
 
 ;; The first items in an order, for `top` and `bottom`: a number, a collection and perhaps a selector,
 ;; in whatever order; `:by` may stand before the selector.
-(defn- ranked [order args]
-  (let [args (if (= 4 (count args)) (remove #(= :by %) args) args)
+(defn- ranked [function order args]
+  (let [args (cond
+               (< (count args) 4) args
+               (some #(= :by %) args) (remove #(= :by %) args)
+               :else (option* function :by (or (seq (drop-while #(not (keyword? %)) args)) args)))
         n (first (filter number? args))
         others (remove number? args)
         [f coll] (if (= 1 (count others)) [identity (first others)] (apply arranged* others))]
@@ -74,18 +77,18 @@
               ["(top 1 :size [{:size 1} {:size 3}])" "({:size 3})"]
               ["(top [{:size 1} {:size 3}] 1 :by :size)" "({:size 3})"]]
    :aliases [top-n top-by take-top]}
-  ([a b] (ranked descending [a b]))
-  ([a b c] (ranked descending [a b c]))
-  ([a b c d] (ranked descending [a b c d])))
+  ([a b] (ranked "top" descending [a b]))
+  ([a b c] (ranked "top" descending [a b c]))
+  ([a b c d] (ranked "top" descending [a b c d])))
 
 (defn bottom
   "The `n` items with the least values of a selector, least first; items without a value are left out."
   {:arglists [[n coll] [n f coll] [coll n :by f]]
    :examples [["(bottom 2 [5 1 9])" "(1 5)"] ["(bottom 1 :size [{:size 4} {:size 3}])" "({:size 3})"]]
    :aliases [bottom-n bottom-by]}
-  ([a b] (ranked compare [a b]))
-  ([a b c] (ranked compare [a b c]))
-  ([a b c d] (ranked compare [a b c d])))
+  ([a b] (ranked "bottom" compare [a b]))
+  ([a b c] (ranked "bottom" compare [a b c]))
+  ([a b c d] (ranked "bottom" compare [a b c d])))
 
 (defn- extreme [better? f coll]
   (second

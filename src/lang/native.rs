@@ -35,6 +35,51 @@ pub struct Builtin {
     pub(crate) conduct: Conduct,
     /// True if its result is the same whatever its arguments are, up to these arguments.
     pub(crate) passes_on: bool,
+    /// The options that it takes after (or, as a map, before) its other arguments, if any.
+    pub options: Option<&'static OptionSet>,
+}
+
+/// The options of a builtin. The builtin reads its options through this declaration, which refuses all others.
+pub struct OptionSet {
+    /// The name of the builtin, as errors show it.
+    pub function: &'static str,
+    /// The options that it takes.
+    pub accepted: &'static [OptionSpec],
+}
+
+/// One option of a builtin.
+pub struct OptionSpec {
+    /// The name of its keyword.
+    pub name: &'static str,
+    /// Other names, from other libraries.
+    pub also: &'static [&'static str],
+    /// The values that it takes.
+    pub kind: &'static OptionKind,
+}
+
+/// A kind of value that options take.
+pub struct OptionKind {
+    /// Its description in errors: `true or false`.
+    pub wanted: &'static str,
+    /// Returns whether a value is of this kind. If nil is not, an option with the value nil counts as not given.
+    pub fits: fn(&Value) -> bool,
+}
+
+impl OptionSpec {
+    /// Creates an option with one name.
+    pub const fn new(name: &'static str, kind: &'static OptionKind) -> OptionSpec {
+        OptionSpec { name, also: &[], kind }
+    }
+
+    /// Sets its other names.
+    pub const fn or(self, also: &'static [&'static str]) -> OptionSpec {
+        OptionSpec { also, ..self }
+    }
+
+    /// Iterates over its names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.also.iter().copied())
+    }
 }
 
 /// A builtin that the evaluator, or another builtin, treats in a special way.
@@ -124,6 +169,16 @@ impl ArityRange {
         }
     }
 
+    /// Returns the least number of arguments that is accepted.
+    pub(crate) fn least(self) -> usize {
+        (0..32).find(|count| self.accepts(*count)).or(self.at_least.map(|least| least as usize)).unwrap_or_default()
+    }
+
+    /// True if `count` arguments are accepted, and not any number of them from there on.
+    pub(crate) fn takes_only(self, count: usize) -> bool {
+        self.at_least.is_none() && self.accepts(count)
+    }
+
     /// Parses argument lists: names in brackets, with `&` before the rest parameter.
     pub(crate) const fn read(lists: &[&str]) -> ArityRange {
         let mut exact = 0;
@@ -209,7 +264,13 @@ impl Builtin {
             intrinsic: None,
             conduct: Conduct::Any,
             passes_on: false,
+            options: None,
         }
+    }
+
+    /// Declares the options that the builtin takes.
+    pub const fn with_options(self, options: &'static OptionSet) -> Builtin {
+        Builtin { options: Some(options), ..self }
     }
 
     /// Declares bounds for plans.

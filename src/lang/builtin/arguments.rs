@@ -1,4 +1,4 @@
-//! Argument extraction for builtins: type conversions, argument order, keyword options, and their errors.
+//! Argument extraction for builtins: type conversions, argument order, and their errors.
 
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
@@ -109,42 +109,6 @@ pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
         _ => 3,
     };
     if rank(&second) > rank(&first).max(least - 1) { (second, first) } else { (first, second) }
-}
-
-/// Parses keyword arguments such as `:key f :count t`, which follow the positional ones, into a map.
-///
-/// # Errors
-/// Returns `ArityError` if a keyword has no value, `UnknownOption` if a keyword is not in `known`, and `TypeError` if
-/// an option name is not a keyword.
-pub fn options(name: &str, arguments: &mut [Value], known: &[&str]) -> Outcome<Map> {
-    let mut out = Map::default();
-    if !arguments.len().is_multiple_of(2) {
-        return Err(
-            Error::new("ArityError", format!("`{name}` takes its options as keywords and values in turn")).into()
-        );
-    }
-    for pair in arguments.chunks_exact_mut(2) {
-        match &pair[0] {
-            Value::Keyword(option) if known.contains(&option.as_str()) => {}
-            Value::Keyword(option) => {
-                let error = Error::new("UnknownOption", format!("`{name}` has no option `:{}`", option.as_str()));
-                let nearest = crate::error::suggest::closest(option.as_str(), known.iter().copied());
-                return Err(match nearest {
-                    Some(nearest) => error.suggest(format!("Did you mean :{nearest}?")),
-                    None => error.suggest(format!("it takes :{}", known.join(", :"))),
-                }
-                .into());
-            }
-            other => return Err(Error::expected("a keyword as the name of an option", other).into()),
-        }
-        out.insert(take(pair, 0), std::mem::take(&mut pair[1]));
-    }
-    Ok(out)
-}
-
-/// Returns the value of an option, if given.
-pub fn option(options: &Map, name: &str) -> Option<Value> {
-    options.get(&Value::keyword(name)).cloned()
 }
 
 /// Returns the text of a value as `str` prints it, within the memory limit.

@@ -7,10 +7,11 @@ use super::arguments::take;
 use super::equality::identical;
 use super::kinds::is_callable;
 use super::metadata::map_of_metadata;
+use super::options::{FUNCTION, MAP};
 use crate::error::{Error, Outcome, describe};
 use crate::heap::{CellKind, Handle, Notes, State};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(let [a (atom 1)] (swap! a inc) @a)", "2"), ("(meta (atom 1 :meta {:unit :eur}))", "{:unit :eur}")],
         atom,
     )
+    .with_options(&ATOM)
     .passing_on(),
     Builtin::new(
         "volatile!",
@@ -145,23 +147,14 @@ pub const TABLE: &[Builtin] = &[
 /// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("vreset!", "reset!"), ("vswap!", "swap!")];
 
+static ATOM: OptionSet =
+    OptionSet { function: "atom", accepted: &[OptionSpec::new("meta", &MAP), OptionSpec::new("validator", &FUNCTION)] };
+
 fn atom(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let content = take(arguments, 0);
-    let options = &mut arguments[1..];
-    if !options.len().is_multiple_of(2) {
-        return Err(Error::new("ArityError", "`atom` takes its options as keywords and values in turn")
-            .suggest("`(atom x :meta {…} :validator f)`")
-            .into());
-    }
-    let mut notes = Notes::default();
-    for pair in options.chunks_exact_mut(2) {
-        let value = take(pair, 1);
-        match &pair[0] {
-            Value::Keyword(name) if name.as_str() == "meta" => notes.metadata = map_of_metadata(value)?,
-            Value::Keyword(name) if name.as_str() == "validator" => notes.validator = value,
-            _ => {}
-        }
-    }
+    let given = ATOM.read(&mut arguments[1..])?;
+    let metadata = map_of_metadata(given.or_nil("meta"))?;
+    let notes = Notes { metadata, validator: given.or_nil("validator"), ..Notes::default() };
     validate(machine, &notes.validator, &content)?;
     let handle = machine.core.heap.allocate(CellKind::Atom, State::Done(content));
     if !notes.is_empty() {

@@ -4,10 +4,11 @@
 //! depth and the number of places are bounded. The shape is data itself: maps and vectors like those described, with
 //! literals, or symbols such as `int:1..250`, in place of the values.
 
-use super::arguments::{count, option, options, take};
+use super::arguments::{count, take};
+use super::options::COUNT;
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 use crate::value::print::print_within;
@@ -33,7 +34,13 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
         ("(describe {:n 1 :tags [\"a\" \"b\"]})", "{:n 1, :tags [(or \"a\" \"b\") ×2]}"),
     ],
     describe,
-)];
+)
+.with_options(&DESCRIBE)];
+
+static DESCRIBE: OptionSet = OptionSet {
+    function: "describe",
+    accepted: &[OptionSpec::new("depth", &COUNT), OptionSpec::new("samples", &COUNT)],
+};
 
 /// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("shape", "describe"), ("schema", "describe"), ("infer-schema", "describe")];
@@ -177,8 +184,8 @@ struct Survey {
 }
 
 fn describe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = options("describe", &mut arguments[1..], &["depth", "samples"])?;
-    let number = |name: &str, default: u64| option(&given, name).map_or(Ok(default), |value| count(&value));
+    let given = DESCRIBE.read(&mut arguments[1..])?;
+    let number = |name: &str, default: u64| given.get(name).map_or(Ok(default), count);
     let mut survey = Survey {
         places: vec![Place::default()],
         open: Vec::new(),

@@ -2,12 +2,13 @@
 
 use super::arguments::map;
 use super::dynamic::current;
+use super::options::{ANY, FUNCTION, Given, MAP};
 use super::text::excerpt;
 use crate::error::{Error, Outcome};
 use crate::eval::{Constants, value_of};
 use crate::form::Form;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionKind, OptionSet, OptionSpec};
 use crate::reader::{Conditionals, ReadError, Reading, known_tag, read_first};
 use crate::value::Value;
 use crate::value::map::Map;
@@ -29,7 +30,8 @@ pub const TABLE: &[Builtin] = &[
             ("(edn/read-string {:default tagged-literal} \"#point [1 2]\")", "#point [1 2]"),
         ],
         read_string,
-    ),
+    )
+    .with_options(&EDN),
     Builtin::new(
         "read-string",
         &["[s]", "[options s]"],
@@ -41,19 +43,40 @@ pub const TABLE: &[Builtin] = &[
             ("(binding [*data-readers* {'twice (fn [x] [x x])}] (read-string \"#twice 1\"))", "[1 1]"),
         ],
         read_code,
-    ),
+    )
+    .with_options(&READ_STRING),
 ];
 
 /// Common Lisp's alias, as a pair of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("read-from-string", "read-string")];
+
+static EDN: OptionSet = OptionSet {
+    function: "edn/read-string",
+    accepted: &[OptionSpec::new("eof", &ANY), OptionSpec::new("readers", &MAP), OptionSpec::new("default", &FUNCTION)],
+};
+
+/// Options of `read-string` and `read`.
+pub(super) const OF_CODE: &[OptionSpec] =
+    &[OptionSpec::new("eof", &ANY), OptionSpec::new("read-cond", &READ_COND), OptionSpec::new("features", &FEATURES)];
+
+static READ_STRING: OptionSet = OptionSet { function: "read-string", accepted: OF_CODE };
+
+static READ_COND: OptionKind =
+    OptionKind { wanted: ":allow or :preserve", fits: |mode| is(mode, "allow") || is(mode, "preserve") };
+
+static FEATURES: OptionKind = OptionKind { wanted: "a set of keywords", fits: |value| matches!(value, Value::Set(_)) };
+
+fn is(value: &Value, name: &str) -> bool {
+    matches!(value, Value::Keyword(keyword) if keyword.as_str() == name)
+}
 
 /// Memory that one byte of text may take as tokens and forms, in bytes.
 const BYTES_A_BYTE: u64 = 128;
 
 fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let options = match arguments {
-        [options, _] => Options::of_edn(&*map(std::mem::take(options))?)?,
-        _ => Options { at_end: Some(Value::Nil), ..Options::of_edn(&Map::default())? },
+        [options, _] => Options::of_edn(&EDN.of_map(&map(std::mem::take(options))?)?)?,
+        _ => Options { at_end: Some(Value::Nil), ..Options::of_edn(&EDN.none())? },
     };
     match arguments.last() {
         Some(Value::Nil) | None => options.at_end(),
@@ -62,11 +85,11 @@ fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 }
 
 fn read_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let options = match arguments {
-        [options, _] => map(std::mem::take(options))?,
-        _ => Arc::default(),
+    let given = match arguments {
+        [options, _] => READ_STRING.of_map(&map(std::mem::take(options))?)?,
+        _ => READ_STRING.none(),
     };
-    let options = Options::of_code(machine, &options)?;
+    let options = Options::of_code(machine, &given)?;
     first_form(machine, arguments.last().unwrap_or(&Value::Nil), options)
 }
 
@@ -90,34 +113,30 @@ pub(super) struct Options {
 
 impl Options {
     /// Parses the options of `edn/read-string`.
-    fn of_edn(options: &Map) -> Result<Options, Error> {
-        let option = |name: &str| options.get(&Value::keyword(name)).cloned();
+    fn of_edn(given: &Given) -> Result<Options, Error> {
         let reading = Reading { is_data: true, conditionals: Conditionals::Refuse, ..Reading::default() };
-        let readers = option("readers").unwrap_or_default();
         Ok(Options {
-            at_end: option("eof"),
-            readers: map(readers)?,
-            default: option("default").unwrap_or_default(),
+            at_end: given.get("eof").cloned(),
+            readers: map(given.or_nil("readers"))?,
+            default: given.or_nil("default"),
             reading,
         })
     }
 
     /// Parses the options of `read-string` and `read`; the reader functions come from `*data-readers*` and
     /// `*default-data-reader-fn*`.
-    pub(super) fn of_code(machine: &Machine, options: &Map) -> Result<Options, Error> {
-        let option = |name: &str| options.get(&Value::keyword(name));
-        let is = |value: &Value, name: &str| matches!(value, Value::Keyword(keyword) if keyword.as_str() == name);
-        let conditionals = match option("read-cond") {
+    pub(super) fn of_code(machine: &Machine, given: &Given) -> Result<Options, Error> {
+        let conditionals = match given.get("read-cond") {
             Some(mode) if is(mode, "allow") => Conditionals::Choose,
-            Some(mode) if is(mode, "preserve") => Conditionals::Keep,
-            _ => Conditionals::Refuse,
+            Some(_) => Conditionals::Keep,
+            None => Conditionals::Refuse,
         };
-        let features = match option("features") {
+        let features = match given.get("features") {
             Some(Value::Set(features)) => features.iter().filter_map(keyword_name).collect(),
             _ => Vec::new(),
         };
         Ok(Options {
-            at_end: option("eof").filter(|value| !is(value, "eofthrow")).cloned(),
+            at_end: given.get("eof").filter(|value| !is(value, "eofthrow")).cloned(),
             readers: map(current(machine, "*data-readers*"))?,
             default: current(machine, "*default-data-reader-fn*"),
             reading: Reading { is_data: true, conditionals, features, ..Reading::default() },

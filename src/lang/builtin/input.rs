@@ -1,12 +1,11 @@
 //! Input from a text: `with-in-str`, `read-line` and `read`. There is no other input.
 
 use super::arguments::map;
-use super::edn::{Options, next_form};
+use super::edn::{OF_CODE, Options, next_form};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, OptionSet};
 use crate::value::Value;
-use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -29,8 +28,11 @@ pub const TABLE: &[Builtin] = &[
             ("(with-in-str \"\" (read *in* false :end))", ":end"),
         ],
         read_form,
-    ),
+    )
+    .with_options(&READ),
 ];
+
+static READ: OptionSet = OptionSet { function: "read", accepted: OF_CODE };
 
 /// Returns the value of `*in*`: the symbol itself, since there is one input at a time.
 pub fn constant(name: &str) -> Option<Value> {
@@ -70,17 +72,17 @@ fn read_line(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 }
 
 fn read_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (options, source) = match arguments {
-        [options, source] => (map(std::mem::take(options))?, Some(&*source)),
-        [source, ..] => (Arc::default(), Some(&*source)),
-        [] => (Arc::default(), None),
+    let (given, source) = match arguments {
+        [options, source] => (READ.of_map(&map(std::mem::take(options))?)?, Some(&*source)),
+        [source, ..] => (READ.none(), Some(&*source)),
+        [] => (READ.none(), None),
     };
     if let Some(source) = source
         && !matches!(source, Value::Symbol(name) if name.as_str() == "*in*")
     {
         return Err(Error::expected("`*in*`", source).suggest("`(read-string s)` reads a form from a string").into());
     }
-    let mut options = Options::of_code(machine, &options)?;
+    let mut options = Options::of_code(machine, &given)?;
     if let [_, ends_in_error, at_end, ..] = arguments
         && !ends_in_error.is_truthy()
     {

@@ -1,11 +1,12 @@
 //! JSON text to values and back.
 
-use super::arguments::{option, options, string, take};
+use super::arguments::{string, take};
+use super::options::{FLAG, FUNCTION};
 use super::text::ask_for_copy;
 use crate::error::{Error, Outcome};
 use crate::json;
 use crate::machine::Machine;
-use crate::native::{Builtin, Intrinsic};
+use crate::native::{Builtin, Intrinsic, OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
 
 /// Builtins defined in this module.
@@ -13,21 +14,74 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "json/parse",
         &["[s & options]"],
-        "Parses JSON text and returns the value; objects become maps with keyword keys.",
+        "Parses JSON text and returns the value; objects become maps with keyword keys.\n\
+         Options: `:bigdec true` reads numbers with a fraction as exact decimals; `:key-fn keyword` and \
+         `:keywords? true`, as other libraries have it, change nothing.",
         &[
             ("(json/parse \"{\\\"a\\\": [1, null, true]}\")", "{:a [1 nil true]}"),
             ("(:a (json/parse \"{\\\"a\\\": 1}\" :key-fn keyword))", "1"),
+            ("(json/parse \"[0.1, 2]\" :bigdec true)", "[0.1M 2]"),
         ],
         parse,
-    ),
+    )
+    .with_options(&PARSE),
     Builtin::new(
         "json/write",
         &["[x & options]"],
-        "The value as JSON text; with `:indent true`, one entry per line.",
-        &[("(json/write {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\"")],
+        "The value as JSON text.\n\
+         Options: `:indent true` writes one entry per line, `:indent 4` with that many spaces (true: 2) a level; \
+         `:key-fn f` makes the text of each key; `:escape-unicode true` writes characters beyond ASCII as `\\u00e9`, \
+         `:escape-slash true` writes `/` as `\\/`.",
+        &[
+            ("(json/write {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),
+            ("(json/write {:a 1} :key-fn #(str/upper-case (name %)))", "\"{\\\"A\\\":1}\""),
+        ],
         write,
-    ),
+    )
+    .with_options(&WRITE),
 ];
+
+static PARSE: OptionSet = OptionSet {
+    function: "json/parse",
+    accepted: &[
+        OptionSpec::new("key-fn", &KEYWORD),
+        OptionSpec::new("keywords?", &YES).or(&["keywordize-keys"]),
+        OptionSpec::new("bigdec", &FLAG),
+    ],
+};
+
+static WRITE: OptionSet = OptionSet {
+    function: "json/write",
+    accepted: &[
+        OptionSpec::new("indent", &INDENT).or(&["pretty"]),
+        OptionSpec::new("key-fn", &FUNCTION),
+        OptionSpec::new("escape-unicode", &FLAG),
+        OptionSpec::new("escape-slash", &FLAG),
+    ],
+};
+
+static KEYWORD: OptionKind = OptionKind {
+    wanted: "`keyword` (keys are keywords, and are found as strings too; `update-keys` changes them)",
+    fits: |value| matches!(value, Value::Builtin(function) if function.intrinsic == Some(Intrinsic::Keyword)),
+};
+
+static YES: OptionKind = OptionKind {
+    wanted: "true (keys are keywords, and are found as strings too; `update-keys` changes them)",
+    fits: |value| matches!(value, Value::Bool(true)),
+};
+
+static INDENT: OptionKind =
+    OptionKind { wanted: "true, false or a number of spaces up to 10", fits: |value| indent(value).is_some() };
+
+/// Returns the spaces a level that a value asks for, if any; `None` if the value asks for neither.
+fn indent(value: &Value) -> Option<Option<usize>> {
+    match value {
+        Value::Bool(true) => Some(Some(2)),
+        Value::Bool(false) | Value::Nil => Some(None),
+        Value::Int(spaces @ 0..=10) => Some(usize::try_from(*spaces).ok()),
+        _ => None,
+    }
+}
 
 /// Aliases from Clojure's libraries and other languages, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -48,37 +102,52 @@ pub const ALIASES: &[(&str, &str)] = &[
 
 fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = take(arguments, 0);
-    let names_keys = |value: &Value| match value {
-        // Cheshire's `true` requests keyword keys.
-        Value::Nil | Value::Bool(_) => true,
-        Value::Builtin(function) => function.intrinsic == Some(Intrinsic::Keyword),
-        _ => false,
-    };
-    let key_function = match &mut arguments[1..] {
-        [] => Value::Nil,
-        [only] => std::mem::take(only),
-        more => {
-            let given = options("json/parse", more, &["key-fn", "keywords?", "keywordize-keys", "bigdec"])?;
-            option(&given, "key-fn").unwrap_or_default()
+    let given = match &mut arguments[1..] {
+        // Cheshire's `(parse-string s true)` requests keyword keys.
+        [Value::Nil | Value::Bool(_)] => PARSE.none(),
+        [function] if (KEYWORD.fits)(function) => PARSE.none(),
+        [other] if !matches!(other, Value::Map(_) | Value::Keyword(_)) => {
+            return Err(Error::expected("`keyword` as the function for keys", other)
+                .suggest("leave it out: keys are keywords, and are found as strings too; `update-keys` changes them")
+                .into());
         }
+        rest => PARSE.read(rest)?,
     };
-    if !names_keys(&key_function) {
-        return Err(Error::expected("`keyword` as the function for keys", &key_function)
-            .suggest("leave it out: keys are keywords, and are found as strings too; `update-keys` changes them")
-            .into());
-    }
-    json::parse(machine, string(&text)?)
+    let text = string(&text)?;
+    if given.is_on("bigdec") { json::parse_exactly(machine, text) } else { json::parse(machine, text) }
 }
 
 fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let value = take(arguments, 0);
-    let known = ["indent", "pretty", "escape-unicode", "escape-slash", "key-fn"];
-    let given = match &mut arguments[1..] {
-        [Value::Map(given)] => (**given).clone(),
-        more => options("json/write", more, &known)?,
+    let given = WRITE.read(&mut arguments[1..])?;
+    let layout = json::Layout {
+        indent: given.get("indent").and_then(indent).flatten(),
+        key_function: given.get("key-fn").cloned(),
     };
-    let indent = ["indent", "pretty"].iter().any(|name| option(&given, name).is_some_and(|value| value.is_truthy()));
-    let text = json::write(machine, &value, indent)?;
+    let mut text = json::write(machine, &value, &layout)?;
+    if given.is_on("escape-unicode") {
+        ask_for_copy(machine, &text, 6)?;
+        text = escaped(&text, |character| !character.is_ascii());
+    }
+    if given.is_on("escape-slash") {
+        ask_for_copy(machine, &text, 2)?;
+        text = text.replace('/', "\\/");
+    }
     ask_for_copy(machine, &text, 1)?;
     Ok(Value::string(&text))
+}
+
+/// Writes characters of a JSON text as `\u` and their UTF-16 units. They must be parts of strings.
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_escaped(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
 }

@@ -45,6 +45,7 @@ mod methods;
 mod names;
 pub(crate) mod namespaces;
 mod numbers;
+mod options;
 pub(crate) mod ordered;
 mod parallel;
 mod primitives;

@@ -3,9 +3,10 @@
 //! A selector specifies a part of an item: a function, a key (`:size`, `"size"`), a position (`2`) or a path of keys
 //! (`[:from :name]`).
 
-use super::arguments::take;
+use super::arguments::{string, take};
 use super::arithmetic::{is_number, not_a_number};
 use super::functions::bound;
+use super::options::only_option;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
@@ -17,6 +18,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("in-order*", &["[& arguments]"], "The arguments, the collection last.", &[], in_order),
     Builtin::new("arranged*", &["[& arguments]"], "The selectors as functions, the collection last.", &[], arranged),
     Builtin::new("numbers*", &["[coll]", "[f coll]"], "The numbers in a collection, as a vector.", &[], numbers),
+    Builtin::new("option*", &["[function name rest]"], "The value of the only option.", &[], option),
     Builtin::new("expected*", &["[what value advice]"], "Raises a `TypeError`.", &[], expected),
 ];
 
@@ -25,6 +27,12 @@ pub const STEPS: &[&Builtin] = &[&VALUE_AT, &VALUE_UNDER];
 
 static VALUE_AT: Builtin = Builtin::new("value-at*", &["[key item]"], "The value of a key.", &[], value_at);
 static VALUE_UNDER: Builtin = Builtin::new("value-under*", &["[path item]"], "The value at a path.", &[], value_under);
+
+fn option(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rest = machine.items(take(arguments, 2))?;
+    let name = arguments[1].as_name().map_or("", |name| name.as_str());
+    Ok(only_option(string(&arguments[0])?, name, &rest)?)
+}
 
 /// Ranks how likely a value is a selector. Of the first and the last argument, the one with the lower rank is the
 /// collection; on a tie it is the last one.

@@ -39,6 +39,10 @@ pub fn with_precision(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -
         [_, option, mode, forms @ ..] if option.as_keyword() == Some("rounding") => {
             (call("quote", vec![mode.clone()], mode.span), forms)
         }
+        [_, pairs @ .., _] if pairs.first().is_some_and(|option| option.as_keyword().is_some()) => {
+            expander.options("with-precision", &pairs[..2.min(pairs.len())], &["rounding"])?;
+            (nil(form.span), &rest[1..])
+        }
         _ => (nil(form.span), &rest[1..]),
     };
     Ok(call("core/with-precision*", vec![rest[0].clone(), mode, body(forms, form.span)], form.span))

@@ -41,6 +41,7 @@ pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
     let [dispatch, options @ ..] = behind_doc(&rest[1..]) else {
         return expander.fail(form.span, "`defmulti` needs a dispatch function after the name".to_string());
     };
+    expander.options("defmulti", options, &["default", "hierarchy"])?;
     let option = |wanted: &str| {
         options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(wanted)).map(|pair| pair[1].clone())
     };

@@ -26,6 +26,7 @@ mod special;
 mod templates;
 mod threading;
 
+use crate::error::suggest::unknown_option;
 use crate::error::{Error, Outcome};
 use crate::form::{Form, FormKind};
 use crate::span::{Source, Span};
@@ -412,6 +413,25 @@ impl<'a> Expander<'a> {
     /// Returns a `SyntaxError` at that position.
     fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
         Err(crate::error::Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
+    }
+
+    /// Checks that the names of options, which stand before their values, are known.
+    fn options(&self, form: &str, pairs: &[Form], known: &[&str]) -> Outcome<()> {
+        for pair in pairs.chunks(2) {
+            let error = match pair[0].as_keyword() {
+                Some(name) if !known.contains(&name) => unknown_option(form, name, known, known),
+                Some(name) if pair.len() == 1 => {
+                    Error::new("SyntaxError", format!("the option `:{name}` of `{form}` has no value"))
+                }
+                Some(_) => continue,
+                None => {
+                    let message = format!("expected an option of `{form}`, got {}", show(&pair[0]));
+                    Error::new("SyntaxError", message).suggest(format!("it takes :{}", known.join(", :")))
+                }
+            };
+            return Err(crate::error::Signal::from(error).at(self.source, pair[0].span));
+        }
+        Ok(())
     }
 
     /// Checks the number of arguments.

@@ -122,6 +122,9 @@ fn libraries_of(
     Ok(())
 }
 
+/// The options of a library. ClojureScript's `:include-macros` has no effect: macros are included.
+const LIBRARY_OPTIONS: &[&str] = &["as", "as-alias", "refer", "only", "exclude", "rename", "include-macros"];
+
 /// Processes one library with its options: `[clojure.string :as s :refer [join] :rename {join j}]`.
 fn library(
     expander: &mut Expander<'_>,
@@ -136,6 +139,7 @@ fn library(
     };
     let span = items[0].span;
     let library = format!("{prefix}{name}");
+    expander.options("require", &items[1..], LIBRARY_OPTIONS)?;
     let option = |wanted: &[&str]| {
         items[1..]
             .chunks_exact(2)

@@ -6,6 +6,6 @@ mod unclosed;
 mod write;
 
 pub use exact::first_rounded;
-pub use parse::parse;
+pub use parse::{parse, parse_exactly};
 pub use unclosed::Unclosed;
-pub use write::{to_serde, write};
+pub use write::{Layout, to_serde, write};

@@ -20,9 +20,15 @@ const SHAPES: usize = 64;
 /// # Errors
 /// Returns `InvalidJson` with its position, or an exceeded limit.
 pub fn parse(machine: &mut Machine, text: &str) -> Outcome<Value> {
-    let mut parser = Parser { machine, text: text.as_bytes(), source: text, at: 0, shapes: Vec::new() };
-    let value = parser.document()?;
-    Ok(value)
+    Parser::new(machine, text).document()
+}
+
+/// Parses JSON text; numbers with a fraction or an exponent become exact decimals.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_exactly(machine: &mut Machine, text: &str) -> Outcome<Value> {
+    Parser { is_exact: true, ..Parser::new(machine, text) }.document()
 }
 
 struct Parser<'a> {
@@ -32,6 +38,8 @@ struct Parser<'a> {
     at: usize,
     /// The shapes seen so far, the latest last.
     shapes: Vec<Arc<Shape>>,
+    /// Whether numbers with a fraction become decimals instead of doubles.
+    is_exact: bool,
 }
 
 /// An open array or object.
@@ -47,7 +55,11 @@ enum Matching {
     New(Vec<Value>),
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(machine: &'a mut Machine, text: &'a str) -> Parser<'a> {
+        Parser { machine, text: text.as_bytes(), source: text, at: 0, shapes: Vec::new(), is_exact: false }
+    }
+
     fn document(&mut self) -> Outcome<Value> {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -269,8 +281,8 @@ impl Parser<'_> {
         if float {
             let valid = !text.ends_with(['.', 'e', 'E', '+', '-']) && !text.contains(".e") && !text.contains(".E");
             return match text.parse::<f64>() {
-                Ok(number) if valid && number.is_finite() => Ok(Value::Float(number)),
-                Ok(_) if valid => self.beyond_doubles(start, text),
+                Ok(number) if valid && number.is_finite() && !self.is_exact => Ok(Value::Float(number)),
+                Ok(_) if valid => self.decimal(start, text),
                 _ => {
                     self.at = start;
                     Err(self.fail("a number"))
@@ -296,8 +308,8 @@ impl Parser<'_> {
         self.machine.charge(length.saturating_mul(length) / 64)
     }
 
-    /// Parses a number beyond the range of doubles as an exact decimal.
-    fn beyond_doubles(&mut self, start: usize, text: &str) -> Outcome<Value> {
+    /// Parses a number as an exact decimal, such as one beyond the range of doubles.
+    fn decimal(&mut self, start: usize, text: &str) -> Outcome<Value> {
         self.pay_for_digits(text)?;
         match read(text) {
             Some(number) => Ok(Value::Decimal(Arc::new(number))),

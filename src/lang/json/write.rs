@@ -18,16 +18,26 @@ enum Open {
     Object { map: Arc<Map>, position: usize, first: bool, depth: usize },
 }
 
+/// The form of a JSON text. By default it is one line, with keys as they are.
+#[derive(Default)]
+pub struct Layout {
+    /// The spaces by which each level is indented, with one entry per line; `None` for a text of one line.
+    pub indent: Option<usize>,
+    /// A function that makes the text, or another key, of each key.
+    pub key_function: Option<Value>,
+}
+
 /// Serializes a value as JSON: keywords and symbols as their names, sets and lists as arrays, big integers as numbers.
-/// With `indent`, one entry per line.
 ///
 /// # Errors
 /// Returns `JsonError` for values that JSON cannot represent and for maps of which two keys are written the same, or an
 /// exceeded limit.
-pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<String> {
+pub fn write(machine: &mut Machine, value: &Value, layout: &Layout) -> Outcome<String> {
     let mut out = String::new();
     let mut open = Vec::new();
-    begin(machine, value, &mut out, &mut open)?;
+    let Layout { indent, key_function } = layout;
+    let (indent, key_function) = (*indent, key_function.as_ref());
+    begin(machine, value, key_function, &mut out, &mut open)?;
     while let Some(top) = open.last_mut() {
         machine.step(1)?;
         if out.len() >= 1 << 16 && out.len() == out.capacity() {
@@ -37,7 +47,7 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
             Open::Array { cursor, first, depth } => match cursor.next(machine)? {
                 Some(item) => {
                     separate(&mut out, std::mem::take(first), indent, *depth);
-                    begin(machine, &item, &mut out, &mut open)?;
+                    begin(machine, &item, key_function, &mut out, &mut open)?;
                 }
                 None => {
                     finish(&mut out, *first, indent, *depth, ']');
@@ -56,8 +66,8 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
                 let Some((key, value)) = map.entry(at) else { continue };
                 separate(&mut out, std::mem::take(first), indent, *depth);
                 write_key(machine, &mut out, key)?;
-                out.push_str(if indent { ": " } else { ":" });
-                begin(machine, value, &mut out, &mut open)?;
+                out.push_str(if indent.is_some() { ": " } else { ":" });
+                begin(machine, value, key_function, &mut out, &mut open)?;
             }
         }
     }
@@ -82,7 +92,7 @@ pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Outcome<
             _ => {}
         }
     }
-    let text = match write(machine, value, false) {
+    let text = match write(machine, value, &Layout::default()) {
         Ok(text) => text,
         Err(signal) => {
             return match signal.raised() {
@@ -100,7 +110,13 @@ pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Outcome<
     })
 }
 
-fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<Open>) -> Outcome<()> {
+fn begin(
+    machine: &mut Machine,
+    value: &Value,
+    key_function: Option<&Value>,
+    out: &mut String,
+    open: &mut Vec<Open>,
+) -> Outcome<()> {
     let depth = open.len() + 1;
     let written = match value {
         Value::Nil => out.write_str("null"),
@@ -142,11 +158,15 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             Ok(())
         }
         Value::Map(map) => {
+            let map = match key_function {
+                Some(function) => renamed(machine, function, map)?,
+                None => map.clone(),
+            };
             if !map.is_record() {
-                distinct_keys(machine, map)?;
+                distinct_keys(machine, &map)?;
             }
             out.push('{');
-            open.push(Open::Object { map: map.clone(), position: 0, first: true, depth });
+            open.push(Open::Object { map, position: 0, first: true, depth });
             Ok(())
         }
         Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
@@ -164,27 +184,45 @@ fn unsayable(value: &Value) -> Error {
     Error::new("JsonError", format!("JSON cannot represent {}", crate::error::describe(value)))
 }
 
-fn separate(out: &mut String, first: bool, indent: bool, depth: usize) {
+fn separate(out: &mut String, first: bool, indent: Option<usize>, depth: usize) {
     if !first {
         out.push(',');
     }
-    if indent {
-        new_line(out, depth);
+    if let Some(spaces) = indent {
+        new_line(out, spaces * depth);
     }
 }
 
-fn finish(out: &mut String, empty: bool, indent: bool, depth: usize, close: char) {
-    if indent && !empty {
-        new_line(out, depth - 1);
+fn finish(out: &mut String, empty: bool, indent: Option<usize>, depth: usize, close: char) {
+    if let Some(spaces) = indent.filter(|_| !empty) {
+        new_line(out, spaces * (depth - 1));
     }
     out.push(close);
 }
 
-fn new_line(out: &mut String, depth: usize) {
+fn new_line(out: &mut String, spaces: usize) {
     out.push('\n');
-    for _ in 0..depth {
-        out.push_str("  ");
+    out.extend(std::iter::repeat_n(' ', spaces));
+}
+
+/// Returns the map with the keys that a function makes of its keys.
+fn renamed(machine: &mut Machine, function: &Value, map: &Map) -> Outcome<Arc<Map>> {
+    machine.reserve_values(2 * map.len() as u64)?;
+    let mut out = Map::default();
+    for (key, value) in map.iter() {
+        let key = machine.call1(function, key.clone())?;
+        let key = machine.key(key)?;
+        if out.contains_key(&key) {
+            return Err(written_alike(&key_text(&key)).into());
+        }
+        out.insert(key, value.clone());
     }
+    Ok(Arc::new(out))
+}
+
+/// The error for a map of which two keys are written the same.
+fn written_alike(text: &str) -> Error {
+    Error::new("JsonError", format!("JSON cannot represent a map of which two keys are written \"{text}\""))
 }
 
 /// Refuses a map of which two keys are written the same, such as `:a` and `"a"`: readers keep only one of them.
@@ -199,8 +237,7 @@ fn distinct_keys(machine: &mut Machine, map: &Map) -> Outcome<()> {
         let text = key_text(key);
         machine.charge(1 + text.len() as u64 / 64)?;
         if let Some(text) = seen.replace(text) {
-            let message = format!("JSON cannot represent a map of which two keys are written \"{text}\"");
-            return Err(Error::new("JsonError", message).into());
+            return Err(written_alike(&text).into());
         }
     }
     Ok(())

@@ -44,8 +44,18 @@ fn parameters(item: &Form) -> Option<&[Form]> {
     }
 }
 
-/// Formats a parameter list for the documentation.
+/// Formats a parameter list for the documentation. A pattern is shown as `options`.
 fn shown(names: &[Form]) -> String {
-    let names: Vec<&str> = names.iter().map(|name| name.as_symbol().unwrap_or("options")).collect();
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| match &name.kind {
+            FormKind::Symbol(name) => name.clone(),
+            FormKind::Keyword(name) => format!(":{name}"),
+            FormKind::Map(items) if items.iter().all(|item| item.as_symbol().is_some()) => {
+                format!("{{{}}}", items.iter().filter_map(Form::as_symbol).collect::<Vec<_>>().join(" "))
+            }
+            _ => "options".to_string(),
+        })
+        .collect();
     format!("[{}]", names.join(" "))
 }

@@ -1,10 +1,11 @@
 //! List functions of Scheme, Common Lisp and Emacs Lisp: positions, sublists, deletion, concatenation.
 
-use super::super::arguments::{integer, option, options, take, text};
+use super::super::arguments::{integer, take, text};
+use super::super::options::{FLAG, Given, KEY, TEST};
 use super::super::text::{Builder, byte_of};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 
@@ -13,10 +14,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "position",
         &["[x coll & options]"],
-        "The index of the first item that equals `x`, or, if `x` is a function, for which it is true; else nil.",
+        "The index of the first item that equals `x`, or, if `x` is a function, for which it is true; else nil. \
+         Options: `:key f`, `:test f`.",
         &[("(position 3 '(1 2 3))", "2"), ("(position even? [1 3 4])", "2"), ("(position 9 [1])", "nil")],
         position,
-    ),
+    )
+    .with_options(&POSITION),
     Builtin::new(
         "in-sequence?",
         &["[coll x]"],
@@ -36,20 +39,24 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "delete",
         &["[x coll & options]"],
-        "The items not equal to `x`; Common Lisp's `remove`.",
+        "The items not equal to `x`; Common Lisp's `remove`. Options: `:key f`, `:test f`.",
         &[("(delete 2 '(1 2 3 2))", "(1 3)")],
         delete,
-    ),
+    )
+    .with_options(&DELETE),
     Builtin::new(
         "remove-duplicates",
         &["[coll & options]"],
-        "The distinct items, like `distinct`; with `:key f`, items are compared by `(f item)`.",
+        "The distinct items, like `distinct`; with `:key f`, items are compared by `(f item)`, with `:test f` by \
+         `(f earlier later)`. The first of equal items is kept; with `:from-end false`, the last.",
         &[
             ("(remove-duplicates '(1 2 1) :test #'equal)", "(1 2)"),
+            ("(remove-duplicates [1 4 2 5] :test (fn [a b] (= (mod a 3) (mod b 3))))", "(1 2)"),
             ("(remove-duplicates [{:id 1 :n 1} {:id 1 :n 2}] :key :id)", "({:id 1, :n 1})"),
         ],
         remove_duplicates,
-    ),
+    )
+    .with_options(&REMOVE_DUPLICATES),
     Builtin::new(
         "sublist",
         &["[coll]", "[coll start]", "[coll start end]"],
@@ -219,6 +226,13 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("cadddr", "fourth"),
 ];
 
+static POSITION: OptionSet = OptionSet { function: "position", accepted: &[KEY, TEST] };
+
+static DELETE: OptionSet = OptionSet { function: "delete", accepted: &[KEY, TEST] };
+
+static REMOVE_DUPLICATES: OptionSet =
+    OptionSet { function: "remove-duplicates", accepted: &[KEY, TEST, OptionSpec::new("from-end", &FLAG)] };
+
 /// Returns the item and the collection of `(delete x xs)`, given in either order.
 fn item_and_list(arguments: &mut [Value]) -> (Value, Value) {
     let holds = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_) | Value::Set(_));
@@ -227,16 +241,16 @@ fn item_and_list(arguments: &mut [Value]) -> (Value, Value) {
 }
 
 /// Applies the `:key` function, if given, to an item.
-fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
-    match option(given, "key") {
-        Some(key) if !key.is_nil() => machine.call_on(&key, item),
-        _ => Ok(item.clone()),
+fn keyed(machine: &mut Machine, given: &Given, item: &Value) -> Outcome<Value> {
+    match given.get("key") {
+        Some(key) => machine.call_on(key, item),
+        None => Ok(item.clone()),
     }
 }
 
 /// True if an item matches: it equals `wanted`, or passes `:test`, or `wanted` is a predicate that accepts it.
-fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
-    if wanted.is_function() && option(given, "test").is_none() {
+fn fits(machine: &mut Machine, given: &Given, wanted: &Value, item: &Value) -> Outcome<bool> {
+    if wanted.is_function() && given.get("test").is_none() {
         let item = keyed(machine, given, item)?;
         return Ok(machine.call1(wanted, item)?.is_truthy());
     }
@@ -244,16 +258,21 @@ fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Out
 }
 
 /// True if an item equals `wanted` or passes `:test`; a function is compared as a value rather than called.
-pub(in crate::builtin) fn is_wanted(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
+pub(in crate::builtin) fn is_wanted(
+    machine: &mut Machine,
+    given: &Given,
+    wanted: &Value,
+    item: &Value,
+) -> Outcome<bool> {
     let item = keyed(machine, given, item)?;
-    match option(given, "test") {
-        Some(test) => Ok(machine.call2(&test, wanted.clone(), item)?.is_truthy()),
+    match given.get("test") {
+        Some(test) => Ok(machine.call2(test, wanted.clone(), item)?.is_truthy()),
         None => machine.equal(wanted, &item),
     }
 }
 
 fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = options("position", &mut arguments[2..], &["key", "test"])?;
+    let given = POSITION.read(&mut arguments[2..])?;
     let (wanted, list) = item_and_list(arguments);
     let mut cursor = machine.seq(list)?;
     let mut index = 0;
@@ -268,7 +287,7 @@ fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// Implements `(find x xs)` and `(find even? xs)`: returns the first match.
 pub(in crate::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = Map::default();
+    let given = POSITION.none();
     let (wanted, list) = item_and_list(arguments);
     let mut cursor = machine.seq(list)?;
     while let Some(item) = cursor.next(machine)? {
@@ -281,7 +300,7 @@ pub(in crate::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) 
 
 /// Implements `(delete x xs)`, and `(remove x xs)` if `x` is not a function.
 pub(in crate::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = options("delete", &mut arguments[2..], &["key", "test"])?;
+    let given = DELETE.read(&mut arguments[2..])?;
     let (wanted, list) = item_and_list(arguments);
     let mut cursor = machine.seq(list)?;
     let mut kept = Vec::new();
@@ -295,13 +314,29 @@ pub(in crate::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value])
 }
 
 fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // The `:test` option is accepted but ignored: values are compared by `=`.
-    let given = options("remove-duplicates", &mut arguments[1..], &["key", "test", "from-end"])?;
-    let mut cursor = machine.seq(take(arguments, 0))?;
+    let given = REMOVE_DUPLICATES.read(&mut arguments[1..])?;
+    let mut items = machine.items(take(arguments, 0))?;
+    let keeps_last = given.get("from-end").is_some_and(|value| matches!(value, Value::Bool(false)));
+    if keeps_last {
+        items.reverse();
+    }
+    let mut kept = match given.get("test") {
+        Some(test) => distinct_by_test(machine, &given, test, keeps_last, items)?,
+        None => distinct_by_value(machine, &given, items)?,
+    };
+    if keeps_last {
+        kept.reverse();
+    }
+    Ok(Value::list(kept))
+}
+
+/// Returns the items that are not equal to an earlier one.
+fn distinct_by_value(machine: &mut Machine, given: &Given, items: Vec<Value>) -> Outcome<Vec<Value>> {
     let mut seen = Map::default();
     let mut kept = Vec::new();
-    while let Some(item) = cursor.next(machine)? {
-        let key = keyed(machine, &given, &item)?;
+    for item in items {
+        machine.charge(1)?;
+        let key = keyed(machine, given, &item)?;
         let key = machine.key(key)?;
         if !seen.contains_key(&key) {
             seen.insert(key, Value::Nil);
@@ -309,7 +344,34 @@ fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
             machine.grown(kept.len())?;
         }
     }
-    Ok(Value::list(kept))
+    Ok(kept)
+}
+
+/// Returns the items for which `test` is false with every kept one. The test is called with the keys of the two in their
+/// order in the collection, which `reversed` says is not that of `items`.
+fn distinct_by_test(
+    machine: &mut Machine,
+    given: &Given,
+    test: &Value,
+    reversed: bool,
+    items: Vec<Value>,
+) -> Outcome<Vec<Value>> {
+    let mut keys: Vec<Value> = Vec::new();
+    let mut kept = Vec::new();
+    'items: for item in items {
+        machine.charge(1)?;
+        let key = keyed(machine, given, &item)?;
+        for known in &keys {
+            let (earlier, later) = if reversed { (&key, known) } else { (known, &key) };
+            if machine.call2(test, earlier.clone(), later.clone())?.is_truthy() {
+                continue 'items;
+            }
+        }
+        keys.push(key);
+        kept.push(item);
+        machine.grown(kept.len())?;
+    }
+    Ok(kept)
 }
 
 /// Returns the part of a string, vector or list between two indices.

@@ -1,10 +1,11 @@
 //! CSV to records and back, by the csv crate; fuel is charged row by row.
 
-use super::super::arguments::{option, options, string, take, text};
+use super::super::arguments::{string, take, text};
+use super::super::options::{FLAG, FUNCTION, Given, ITEMS, has_items};
 use super::super::text::{ask_for_copy, pay};
 use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::decimal::read_integer;
 use crate::value::map::Map;
@@ -21,7 +22,7 @@ pub const TABLE: &[Builtin] = &[
         &["[s & options]"],
         "A vector of one map per row, with the cells of the first row as keys (keywords where possible).\n\
          Options: `:headers false` gives vectors, `:headers [\"a\" \"b\"]` names the columns; `:separator \";\"`, \
-         `:quote`, `:numbers true` parses numbers, `:trim true`. Missing cells of a short row are nil; excess cells of \
+         `:quote`, `:numbers true` parses numbers, `:trim true`, `:key-fn f` makes the keys. Missing cells of a short row are nil; excess cells of \
          a long row are in a vector under `:extra` (`:extra-2` if a column has that name). A duplicate name gets a \
          unique number (`a`, `a-2`), an empty one becomes `column-3`; keys given by a program must be distinct. A byte \
          order mark and empty lines are skipped.",
@@ -33,15 +34,18 @@ pub const TABLE: &[Builtin] = &[
             ("(csv/parse \"a;b\\n1;2.5\" :separator \\; :numbers true)", "[{:a 1, :b 2.5}]"),
             ("(csv/parse \"a,b\\n1,2\" :headers false)", "[[\"a\" \"b\"] [\"1\" \"2\"]]"),
         ],
-        |machine, arguments| parse(machine, arguments, true),
-    ),
+        |machine, arguments| parse(machine, arguments, &PARSE, true),
+    )
+    .with_options(&PARSE),
     Builtin::new(
         "csv/read-csv",
         &["[s & options]"],
-        "A vector of one vector per row, including the first row, like Clojure's data.csv; `csv/parse` returns maps.",
+        "A vector of one vector per row, including the first row, like Clojure's data.csv; `csv/parse` returns maps. \
+         Options as for `csv/parse`.",
         &[("(csv/read-csv \"a,b\\n1,2\")", "[[\"a\" \"b\"] [\"1\" \"2\"]]")],
-        |machine, arguments| parse(machine, arguments, false),
-    ),
+        |machine, arguments| parse(machine, arguments, &READ, false),
+    )
+    .with_options(&READ),
     Builtin::new(
         "csv/write",
         &["[rows & options]"],
@@ -53,8 +57,49 @@ pub const TABLE: &[Builtin] = &[
             ("(csv/write [[1 2] [3 4]] :separator \\;)", "\"1;2\\n3;4\\n\""),
         ],
         write,
-    ),
+    )
+    .with_options(&WRITE),
 ];
+
+/// Options of the functions that read.
+const READING: &[OptionSpec] = &[
+    OptionSpec::new("headers", &HEADERS).or(&["header"]),
+    SEPARATOR,
+    QUOTE,
+    OptionSpec::new("numbers", &FLAG),
+    OptionSpec::new("trim", &FLAG),
+    OptionSpec::new("key-fn", &FUNCTION),
+];
+
+static PARSE: OptionSet = OptionSet { function: "csv/parse", accepted: READING };
+
+static READ: OptionSet = OptionSet { function: "csv/read-csv", accepted: READING };
+
+static WRITE: OptionSet = OptionSet {
+    function: "csv/write",
+    accepted: &[
+        OptionSpec::new("columns", &ITEMS),
+        OptionSpec::new("headers", &FLAG).or(&["header"]),
+        SEPARATOR,
+        QUOTE,
+        OptionSpec::new("newline", &NEWLINE),
+    ],
+};
+
+const SEPARATOR: OptionSpec = OptionSpec::new("separator", &CHARACTER).or(&["delimiter", "sep"]);
+
+const QUOTE: OptionSpec = OptionSpec::new("quote", &CHARACTER);
+
+static CHARACTER: OptionKind =
+    OptionKind { wanted: "an ASCII character such as `\\;`, `\";\"` or `\\tab`", fits: |value| ascii(value).is_some() };
+
+static HEADERS: OptionKind = OptionKind {
+    wanted: "true, false or the names of the columns",
+    fits: |value| (FLAG.fits)(value) || has_items(value),
+};
+
+static NEWLINE: OptionKind =
+    OptionKind { wanted: "\"\\n\", \"\\r\\n\", :lf or :cr+lf", fits: |value| ends_as_in_windows(value).is_some() };
 
 /// Aliases from Clojure's and other libraries, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -80,41 +125,43 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("maps->csv", "csv/write"),
 ];
 
-/// Returns the ASCII byte given as an option: `\;`, `";"`.
-fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
-    let Some(value) = option(given, name) else { return Ok(default) };
-    let wanted = format!("an ASCII character for `:{name}`");
-    match &value {
-        Value::Char(character) if character.is_ascii() => Ok(*character as u8),
+/// Returns the ASCII byte of a character or a string: `\;`, `";"`.
+fn ascii(value: &Value) -> Option<u8> {
+    match value {
+        Value::Char(character) if character.is_ascii() => Some(*character as u8),
         Value::Str(text) => match text.as_str().as_bytes() {
-            [byte] if byte.is_ascii() => Ok(*byte),
-            _ => Err(Error::expected(&wanted, &value).suggest("a tab is `\\tab` or \"\\t\"")),
+            [byte] if byte.is_ascii() => Some(*byte),
+            _ => None,
         },
-        other => Err(Error::expected(&wanted, other)),
+        _ => None,
     }
 }
 
-/// Returns the option name under which the separator was given.
-fn separator_option(given: &Map) -> &'static str {
-    ["separator", "delimiter", "sep"].into_iter().find(|name| option(given, name).is_some()).unwrap_or("separator")
+/// Returns whether an end of line is that of Windows; `None` if the value is no end of line.
+fn ends_as_in_windows(value: &Value) -> Option<bool> {
+    match value {
+        Value::Str(text) if text.as_str() == "\n" => Some(false),
+        Value::Str(text) if text.as_str() == "\r\n" => Some(true),
+        Value::Keyword(name) => match name.as_str() {
+            "lf" => Some(false),
+            "cr+lf" | "crlf" | "cr-lf" => Some(true),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
-/// True if the option is given and truthy.
-fn is_on(given: &Map, name: &str) -> bool {
-    option(given, name).is_some_and(|value| value.is_truthy())
+fn mark(given: &Given, name: &str, default: u8) -> u8 {
+    given.get(name).and_then(ascii).unwrap_or(default)
 }
 
-fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outcome<Value> {
-    let known = ["headers", "header", "separator", "delimiter", "sep", "quote", "numbers", "trim", "key-fn"];
-    let given = match &mut arguments[1..] {
-        [Value::Map(given)] => (**given).clone(),
-        more => options("csv/parse", more, &known)?,
-    };
+fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static OptionSet, headers: bool) -> Outcome<Value> {
+    let given = options.read(&mut arguments[1..])?;
     let value = take(arguments, 0);
     let source = string(&value)?;
     pay(machine, source)?;
     ask_for_copy(machine, source, 1)?;
-    let delimiter = mark(&given, separator_option(&given), b',')?;
+    let delimiter = mark(&given, "separator", b',');
     // The crate reads a record of any width at once: each cell takes an end offset and becomes a value.
     machine.reserve_values(source.bytes().filter(|byte| *byte == delimiter).count() as u64)?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
@@ -122,17 +169,17 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .quote(mark(&given, "quote", b'"')?)
-        .trim(if is_on(&given, "trim") { csv::Trim::All } else { csv::Trim::None })
+        .quote(mark(&given, "quote", b'"'))
+        .trim(if given.is_on("trim") { csv::Trim::All } else { csv::Trim::None })
         .from_reader(source.as_bytes());
-    let numbers = is_on(&given, "numbers");
-    let named = option(&given, "headers").or_else(|| option(&given, "header")).unwrap_or(Value::Bool(headers));
+    let numbers = given.is_on("numbers");
+    let named = given.get("headers");
     let mut columns = match named {
-        Value::Vector(_) | Value::List(_) => Some(Columns::of(machine.items(named)?)?),
+        Some(names) if has_items(names) => Some(Columns::of(machine.items(names.clone())?)?),
         _ => None,
     };
-    let by_name = named_or(&columns, &given, headers);
-    let key_function = option(&given, "key-fn");
+    let by_name = named.map_or(headers, Value::is_truthy);
+    let key_function = given.get("key-fn");
     let mut rows = Vec::new();
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(unreadable)? {
@@ -143,17 +190,11 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
         } else if let Some(columns) = &columns {
             rows.push(columns.row(machine, &record, numbers)?);
         } else {
-            columns = Some(Columns::of(names(machine, &record, key_function.as_ref())?)?);
+            columns = Some(Columns::of(names(machine, &record, key_function)?)?);
         }
         machine.grown(rows.len())?;
     }
     Ok(Value::vector(rows))
-}
-
-/// True if rows become maps.
-fn named_or(columns: &Option<Columns>, given: &Map, headers: bool) -> bool {
-    let asked = option(given, "headers").or_else(|| option(given, "header"));
-    columns.is_some() || asked.map_or(headers, |asked| asked.is_truthy())
 }
 
 #[cold]
@@ -322,25 +363,17 @@ fn cell_value(cell: &str, numbers: bool) -> Value {
 }
 
 fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let known = ["columns", "headers", "header", "separator", "delimiter", "sep", "quote", "newline"];
-    let given = match &mut arguments[1..] {
-        [Value::Map(given)] => (**given).clone(),
-        more => options("csv/write", more, &known)?,
-    };
+    let given = WRITE.read(&mut arguments[1..])?;
     let rows = machine.items(take(arguments, 0))?;
-    let lines_end_as_in_windows = match option(&given, "newline") {
-        Some(Value::Str(text)) => text.as_str() == "\r\n",
-        Some(Value::Keyword(name)) => name.as_str().starts_with("cr"),
-        _ => false,
-    };
+    let lines_end_as_in_windows = given.get("newline").and_then(ends_as_in_windows).unwrap_or(false);
     let mut writer = WriterBuilder::new()
         .flexible(true)
-        .delimiter(mark(&given, separator_option(&given), b',')?)
-        .quote(mark(&given, "quote", b'"')?)
+        .delimiter(mark(&given, "separator", b','))
+        .quote(mark(&given, "quote", b'"'))
         .terminator(if lines_end_as_in_windows { Terminator::CRLF } else { Terminator::Any(b'\n') })
         .from_writer(Vec::new());
-    let columns = match option(&given, "columns") {
-        Some(columns) => machine.items(columns)?,
+    let columns = match given.get("columns") {
+        Some(columns) => machine.items(columns.clone())?,
         None => columns_of(machine, &rows)?,
     };
     let mut written = 0_u64;
@@ -352,9 +385,9 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         machine.reserve(if written >= 4_096 { written * 3 } else { 0 })?;
         writer.write_record(cells).map_err(|problem| unreadable(problem).into())
     };
-    let headers = option(&given, "headers").or_else(|| option(&given, "header"));
+    let headers = given.get("headers").is_none_or(Value::is_truthy);
     let has_maps = rows.iter().any(|row| matches!(row, Value::Map(_)));
-    if has_maps && !columns.is_empty() && headers.is_none_or(|headers| headers.is_truthy()) {
+    if has_maps && !columns.is_empty() && headers {
         let names = columns.iter().map(|column| cell_text(machine, column)).collect::<Outcome<Vec<String>>>()?;
         put(machine, &names)?;
     }

@@ -1,11 +1,12 @@
 //! HTML to text, with an HTML5 tokenizer: handles malformed markup in linear time, without building a tree.
 
-use super::super::arguments::{option, options, string, take};
+use super::super::arguments::{string, take};
+use super::super::options::FLAG;
 use super::super::text::{ask_for_copy, pay};
 use super::page::{Links, Page};
 use crate::error::{Outcome, Signal};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
@@ -25,7 +26,8 @@ pub const TABLE: &[Builtin] = &[
             ("(html/text \"see <a href='https://x.org/a'>this</a>\" :links true)", "\"see this (https://x.org/a)\""),
         ],
         to_text,
-    ),
+    )
+    .with_options(&TEXT),
     Builtin::new(
         "html/links",
         &["[s]"],
@@ -37,6 +39,8 @@ pub const TABLE: &[Builtin] = &[
         links,
     ),
 ];
+
+static TEXT: OptionSet = OptionSet { function: "html/text", accepted: &[OptionSpec::new("links", &FLAG)] };
 
 /// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -55,13 +59,13 @@ pub const ALIASES: &[(&str, &str)] = &[
 ];
 
 fn to_text(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = options("html/text", &mut arguments[1..], &["links"])?;
+    let given = TEXT.read(&mut arguments[1..])?;
     let value = take(arguments, 0);
     // Nil, such as a missing body, yields the empty text.
     if value.is_nil() {
         return Ok(Value::string(""));
     }
-    let mut page = Page::new(option(&given, "links").is_some_and(|links| links.is_truthy()));
+    let mut page = Page::new(given.is_on("links"));
     tokenize(machine, string(&value)?, |event| page.take(event))?;
     let text = page.finish();
     ask_for_copy(machine, &text, 1)?;

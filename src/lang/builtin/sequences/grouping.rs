@@ -1,9 +1,10 @@
 //! Counting and grouping items by a key.
 
-use super::super::arguments::{function_and_collection, option, options, take};
+use super::super::arguments::{function_and_collection, take};
+use super::super::options::{FLAG, FUNCTION, KEY};
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 use foldhash::quality::RandomState;
@@ -25,15 +26,24 @@ pub const TABLE: &[Builtin] = &[
         ],
         group_by,
     )
-    .with_conduct(Conduct::Visits),
+    .with_conduct(Conduct::Visits)
+    .with_options(&GROUP_BY),
     Builtin::new(
         "frequencies",
         &["[coll]", "[coll :key f]", "[f coll]"],
         "A map from each item, or `(f item)`, to its number of occurrences.",
         &[("(frequencies [:a :b :a])", "{:a 2, :b 1}"), ("(frequencies [1 2 3] :key odd?)", "{true 2, false 1}")],
         frequencies,
-    ),
+    )
+    .with_options(&FREQUENCIES),
 ];
+
+static GROUP_BY: OptionSet = OptionSet {
+    function: "group-by",
+    accepted: &[KEY, OptionSpec::new("value", &FUNCTION), OptionSpec::new("count", &FLAG)],
+};
+
+static FREQUENCIES: OptionSet = OptionSet { function: "frequencies", accepted: &[KEY] };
 
 /// A map under construction that is not yet visible to the program. Adding an item costs one look-up instead of an
 /// update of a persistent map.
@@ -72,15 +82,15 @@ impl<T: Default> Groups<T> {
 fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // `(group-by f coll …)` or `(group-by coll :key f …)`: the options follow in pairs.
     let leading = if arguments.len().is_multiple_of(2) { 2 } else { 1 };
-    let given = options("group-by", &mut arguments[leading..], &["key", "value", "count"])?;
+    let given = GROUP_BY.read(&mut arguments[leading..])?;
     let (key, collection) = match leading {
         2 => function_and_collection(arguments),
-        _ => (option(&given, "key").unwrap_or_default(), take(arguments, 0)),
+        _ => (given.or_nil("key"), take(arguments, 0)),
     };
-    if option(&given, "count").is_some_and(|count| count.is_truthy()) {
+    if given.is_on("count") {
         return count_by(machine, &key, collection);
     }
-    let value = option(&given, "value").unwrap_or_default();
+    let value = given.or_nil("value");
     let mut cursor = machine.through(collection)?;
     let mut groups: Groups<Vec<Value>> = Groups::new();
     while let Some(item) = cursor.next(machine)? {
@@ -102,8 +112,8 @@ fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             count_by(machine, &key, collection)
         }
         _ => {
-            let given = options("frequencies", &mut arguments[1..], &["key"])?;
-            count_by(machine, &option(&given, "key").unwrap_or_default(), take(arguments, 0))
+            let given = FREQUENCIES.read(&mut arguments[1..])?;
+            count_by(machine, &given.or_nil("key"), take(arguments, 0))
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `iteration`: a sequence of pages, fetched by a function; each page determines the next.
 
-use super::super::arguments::{option, options, take};
+use super::super::arguments::take;
+use super::super::options::{ANY, FUNCTION};
 use super::before;
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet, OptionSpec};
 use crate::value::Value;
 
 /// The builtins defined in this file.
@@ -19,21 +20,27 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
         ("(into [] cat (iteration (fn [n] [n (inc n)]) :initk 1 :kf #(if (< (peek %) 3) (peek %))))", "[1 2 2 3]"),
     ],
     iteration,
-)];
+)
+.with_options(&ITERATION)];
 
 /// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&PAGE];
 
-const OPTIONS: &[&str] = &["somef", "vf", "kf", "initk"];
+static ITERATION: OptionSet = OptionSet {
+    function: "iteration",
+    accepted: &[
+        OptionSpec::new("somef", &FUNCTION),
+        OptionSpec::new("vf", &FUNCTION),
+        OptionSpec::new("kf", &FUNCTION),
+        OptionSpec::new("initk", &ANY),
+    ],
+};
 
 fn iteration(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let step = take(arguments, 0);
-    let given = match &mut arguments[1..] {
-        [Value::Map(map)] => std::mem::take(map).as_ref().clone(),
-        given => options("iteration", given, OPTIONS)?,
-    };
+    let given = ITERATION.read(&mut arguments[1..])?;
     let mut parameters = vec![step];
-    parameters.extend(OPTIONS.iter().map(|name| option(&given, name).unwrap_or_default()));
+    parameters.extend(["somef", "vf", "kf", "initk"].map(|name| given.or_nil(name)));
     Ok(machine.lazy(&PAGE, parameters))
 }
 

@@ -1,11 +1,12 @@
 //! Ordering items: sorting, reversing, shuffling, minimum and maximum.
 
 use super::super::arguments::{function_and_collection, take};
+use super::super::options::KEY;
 use super::super::ordered::order_by_number;
 use super::merge;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, OptionSet};
 use crate::value::Value;
 use crate::value::compare::compare;
 use crate::value::function::Bound;
@@ -20,11 +21,13 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sort",
         &["[coll]", "[comparator coll]", "[coll comparator :key f]"],
-        "The sorted items, by `compare` or by a comparator such as `<`, `>` or one that returns a number.",
+        "The sorted items, by `compare` or by a comparator such as `<`, `>` or one that returns a number; with `:key f`, \
+         by `(f item)`.",
         &[("(sort [3 1 2])", "(1 2 3)"), ("(sort > [3 1 2])", "(3 2 1)"), ("(sort [3 1 2] <)", "(1 2 3)")],
         sort,
     )
-    .with_conduct(Conduct::Same),
+    .with_conduct(Conduct::Same)
+    .with_options(&SORT),
     Builtin::new(
         "sort-by",
         &["[f coll]", "[f comparator coll]"],
@@ -95,6 +98,8 @@ pub const ALIASES: &[(&str, &str)] = &[("stable-sort", "sort"), ("nreverse", "re
 /// The internal function codes defined in this file.
 pub const STEPS: &[&Builtin] = &[&COMPARED];
 
+static SORT: OptionSet = OptionSet { function: "sort", accepted: &[KEY] };
+
 fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.len() {
         1 => {
@@ -110,12 +115,12 @@ fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             sorted(machine, items, Some(&comparator)).map(|items| list_with(items, own))
         }
         _ => {
-            if !matches!(&arguments[2], Value::Keyword(name) if name.as_str() == "key") {
-                return Err(Error::expected("`:key` as the third of four arguments", &arguments[2]).into());
-            }
-            let key = take(arguments, 3);
+            let given = SORT.read(&mut arguments[2..])?;
             let (comparator, collection) = function_and_collection(arguments);
-            sorted_by(machine, &key, Some(&comparator), collection)
+            match given.get("key") {
+                Some(key) => sorted_by(machine, key, Some(&comparator), collection),
+                None => sort(machine, &mut [comparator, collection]),
+            }
         }
     }
 }

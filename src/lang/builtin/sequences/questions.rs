@@ -1,12 +1,13 @@
 //! Predicates and searches over the items of a sequence: some, all, none, and which one.
 
-use super::super::arguments::{function_and_collection, options, take};
+use super::super::arguments::{function_and_collection, take};
 use super::super::dialects::lists::is_wanted;
+use super::super::options::{KEY, TEST};
 use super::{as_seq, before};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, OptionSet};
 use crate::value::Value;
 use crate::value::set::Set;
 use crate::value::walk::Cursor;
@@ -67,7 +68,8 @@ pub const TABLE: &[Builtin] = &[
         "The sequence from the first item equal to `x` on, or nil. Options: `:key f`, `:test f`.",
         &[("(member 2 [1 2 3])", "(2 3)"), ("(member 5 [1])", "nil"), ("(member 2 '(1 4 3) :test <)", "(4 3)")],
         member,
-    ),
+    )
+    .with_options(&MEMBER),
     Builtin::new(
         "empty?",
         &["[coll]"],
@@ -153,8 +155,10 @@ pub(super) fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcom
     Ok(Value::Int(count))
 }
 
+static MEMBER: OptionSet = OptionSet { function: "member", accepted: &[KEY, TEST] };
+
 fn member(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let given = options("member", &mut arguments[2..], &["key", "test"])?;
+    let given = MEMBER.read(&mut arguments[2..])?;
     let wanted = take(arguments, 0);
     let mut cursor = machine.seq(take(arguments, 1))?;
     while let Some(item) = cursor.next(machine)? {

@@ -1,12 +1,13 @@
 //! Reducing many items to one result: `reduce`, the folds, `into`, `conj`.
 
-use super::super::arguments::{function_and_collection, option, options, take};
+use super::super::arguments::{function_and_collection, take};
+use super::super::options::{ANY, KEY};
 use super::super::transducers;
 use super::{add, before, change_vector, reduce_from};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, OptionSet, OptionSpec};
 use crate::value::walk::Cursor;
 use crate::value::{Reduced, Value};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce",
         &["[f coll]", "[f init coll]", "[f coll :initial-value init]", "[f coll :key key :initial-value init]"],
-        "Reduces the items with `(f result item)`; `(reduced x)` stops early.",
+        "Reduces the items with `(f result item)`; `(reduced x)` stops early. Common Lisp's options after the collection: \
+         `:key f`, `:initial-value init`.",
         &[
             ("(reduce + [1 2 3])", "6"),
             ("(reduce conj [] '(1 2))", "[1 2]"),
@@ -25,6 +27,7 @@ pub const TABLE: &[Builtin] = &[
         reduce,
     )
     .with_conduct(Conduct::Folds)
+    .with_options(&REDUCE)
     .passing_on(),
     Builtin::new(
         "reduce-kv",
@@ -111,6 +114,8 @@ pub const TABLE: &[Builtin] = &[
     .passing_on(),
 ];
 
+static REDUCE: OptionSet = OptionSet { function: "reduce", accepted: &[KEY, OptionSpec::new("initial-value", &ANY)] };
+
 /// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("foldl", "fold"), ("foldr", "fold-right")];
 
@@ -145,19 +150,19 @@ fn reduce_with_options(machine: &mut Machine, arguments: &mut [Value]) -> Outcom
     if !matches!(&arguments[2], Value::Keyword(_)) {
         return Err(Error::expected("`:initial-value` or `:key` after the collection", &arguments[2]).into());
     }
-    let options = options("reduce", &mut arguments[2..], &["key", "initial-value"])?;
+    let given = REDUCE.read(&mut arguments[2..])?;
     let (function, collection) = function_and_collection(arguments);
     let mut cursor = machine.seq(collection)?;
-    if let Some(key) = option(&options, "key") {
+    if let Some(key) = given.get("key") {
         let mut values = Vec::new();
         while let Some(item) = cursor.next(machine)? {
             machine.grown(values.len())?;
-            values.push(machine.call1(&key, item)?);
+            values.push(machine.call1(key, item)?);
         }
         cursor = machine.seq(Value::list(values))?;
     }
-    if let Some(init) = option(&options, "initial-value") {
-        return reduce_from(machine, &function, init, cursor);
+    if let Some(init) = given.get("initial-value") {
+        return reduce_from(machine, &function, init.clone(), cursor);
     }
     match cursor.next(machine)? {
         None => machine.call(&function, &mut []),

@@ -6,11 +6,12 @@ use super::names::{month, zone_of_word};
 use super::pattern::{Pattern, named};
 use super::recognise::recognise;
 use super::units::too_far;
-use crate::builtin::arguments::{integer, option, options};
+use crate::builtin::arguments::integer;
+use crate::builtin::options::{FLAG, GIVEN, Given, INTERNAL};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
+use crate::native::{OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
-use crate::value::map::Map;
 use crate::value::time::{self as value_time, Time};
 use jiff::civil::{self, Date};
 use jiff::tz::TimeZone;
@@ -191,6 +192,26 @@ pub fn clock(given: &[Value]) -> Result<civil::Time, Error> {
     civil::Time::new(hour as i8, minute as i8, second as i8, nanos as i32).map_err(|_| too_far())
 }
 
+/// Options of the functions that parse times.
+pub const READING: &[OptionSpec] = &[PATTERN, ZONE, OptionSpec::new("day-first", &FLAG), SIMPLE];
+
+/// Options of the functions that format times.
+pub const WRITING: &[OptionSpec] = &[PATTERN, ZONE, SIMPLE];
+
+const PATTERN: OptionSpec = OptionSpec::new("pattern", &TEXT_OR_NAME).or(&["format"]);
+
+const ZONE: OptionSpec = OptionSpec::new("zone", &GIVEN);
+
+/// Part of the formatters that `SimpleDateFormat` makes.
+const SIMPLE: OptionSpec = OptionSpec::new("simple", &INTERNAL);
+
+static FORMATTER: OptionSet = OptionSet { function: "DateTimeFormatter", accepted: READING };
+
+static TEXT_OR_NAME: OptionKind = OptionKind {
+    wanted: "a pattern such as \"yyyy-MM-dd HH:mm\"",
+    fits: |value| matches!(value, Value::Str(_) | Value::Keyword(_)),
+};
+
 /// Settings for formatting or parsing dates.
 #[derive(Default)]
 pub struct Format {
@@ -233,22 +254,24 @@ impl Format {
                     },
                 };
             }
-            Value::Map(map) => format.take(machine, map)?,
+            Value::Map(map) => format.take(machine, &FORMATTER.of_map(map)?)?,
             other => return Err(Error::expected("a pattern such as \"yyyy-MM-dd HH:mm\"", other).into()),
         }
         Ok(format)
     }
 
-    /// Applies the options in a map.
-    fn take(&mut self, machine: &mut Machine, map: &Map) -> Outcome<()> {
-        if let Some(Value::Str(pattern)) = option(map, "pattern").or_else(|| option(map, "format")) {
-            self.pattern = Some(pattern.as_str().to_string());
+    /// Applies options.
+    fn take(&mut self, machine: &mut Machine, given: &Given) -> Outcome<()> {
+        if let Some(pattern) = given.get("pattern") {
+            self.pattern = Format::of(machine, pattern)?.pattern;
         }
-        if let Some(given) = option(map, "zone").filter(|given| !given.is_nil()) {
-            self.zone = Some(zone(machine, &given)?);
+        if let Some(given) = given.get("zone") {
+            self.zone = Some(zone(machine, given)?);
         }
-        self.day_first = option(map, "day-first").map(|given| given.is_truthy()).or(self.day_first);
-        self.simple |= option(map, "simple").is_some_and(|given| given.is_truthy());
+        if given.takes("day-first") {
+            self.day_first = given.get("day-first").map(Value::is_truthy).or(self.day_first);
+        }
+        self.simple |= given.is_on("simple");
         Ok(())
     }
 
@@ -256,15 +279,19 @@ impl Format {
     ///
     /// # Errors
     /// Returns `UnknownOption` or `TypeError` if an argument is invalid, and the errors of [`Format::of`].
-    pub fn from_arguments(machine: &mut Machine, name: &str, given: &mut [Value]) -> Outcome<Format> {
-        const KNOWN: [&str; 4] = ["pattern", "zone", "day-first", "format"];
-        let is_option = |given: &Value| matches!(given, Value::Keyword(name) if KNOWN.contains(&name.as_str()));
+    pub fn from_arguments(machine: &mut Machine, set: &'static OptionSet, given: &mut [Value]) -> Outcome<Format> {
+        let is_pattern = |given: &Value| !matches!(given, Value::Map(_)) && !set.has(given);
         let (mut format, rest) = match given.first() {
-            Some(first) if given.len() % 2 == 1 && !is_option(first) => (Format::of(machine, first)?, &mut given[1..]),
+            Some(first) if given.len() % 2 == 1 && is_pattern(first) => (Format::of(machine, first)?, &mut given[1..]),
+            // A formatter, followed by options.
+            Some(Value::Map(first)) if given.len() > 1 => {
+                let mut format = Format::default();
+                format.take(machine, &set.of_map(first)?)?;
+                (format, &mut given[1..])
+            }
             _ => (Format::default(), given),
         };
-        let map = options(name, rest, &KNOWN)?;
-        format.take(machine, &map)?;
+        format.take(machine, &set.read(rest)?)?;
         Ok(format)
     }
 

@@ -4,7 +4,7 @@ use super::given::{self, clock_of, date_of, value, zoned};
 use super::units::too_far;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet};
 use crate::value::Value;
 use crate::value::time::Time;
 use jiff::tz::TimeZone;
@@ -174,12 +174,12 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "time/valid?",
-        &["[s]", "[s pattern]"],
-        "True if `time/parse` can read the text as a date or time.",
+        &["[s]", "[s pattern]", "[s & options]", "[s pattern & options]"],
+        "True if `time/parse` can read the text as a date or time, with the options of `time/parse`.",
         &[("(time/valid? \"2024-02-30\")", "false"), ("(time/valid? \"5 Mar 2024\")", "true")],
         |machine, arguments| {
             let (text, rest) = arguments.split_at_mut(1);
-            let format = given::Format::from_arguments(machine, "time/valid?", rest)?;
+            let format = given::Format::from_arguments(machine, &VALID, rest)?;
             Ok(Value::Bool(match &text[0] {
                 Value::Str(text) => match format.read(machine, text.as_str()) {
                     Ok(_) => true,
@@ -193,8 +193,11 @@ pub const TABLE: &[Builtin] = &[
                 _ => false,
             }))
         },
-    ),
+    )
+    .with_options(&VALID),
 ];
+
+static VALID: OptionSet = OptionSet { function: "time/valid?", accepted: given::READING };
 
 /// Java's names and those of other libraries.
 pub const ALIASES: &[(&str, &str)] = &[

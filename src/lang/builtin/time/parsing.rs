@@ -1,10 +1,10 @@
 //! Parsing and formatting dates, and the current time.
 
-use super::given::{self, Format, value};
+use super::given::{self, Format, READING, WRITING, value};
 use crate::builtin::arguments::integer;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
+use crate::native::{Builtin, OptionSet};
 use crate::value::Value;
 use crate::value::time::Time;
 use jiff::Timestamp;
@@ -14,12 +14,12 @@ use jiff::tz::TimeZone;
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/parse",
-        &["[s]", "[s pattern]", "[s & options]"],
+        &["[s]", "[s pattern]", "[s & options]", "[s pattern & options]"],
         "Parses a date or time: most formats are recognized, others need a pattern.\n\
          The pattern is Java's (\"dd.MM.yyyy HH:mm\") or strftime's (\"%d.%m.%Y\"). A time in UTC is an instant, one \
          with another offset or a zone keeps it, one without is a date and time, and a day alone a date. Numbers are \
          seconds, milliseconds, microseconds or nanoseconds since 1970, by their size. Options: `:zone` reads times \
-         without a zone there and converts all times to it; `:day-first` true or false decides how 05/03/2024 is read.",
+         without a zone there and converts all times to it; `:pattern`; `:day-first` true or false decides how 05/03/2024 is read.",
         &[
             ("(str (time/parse \"Tue, 5 Mar 2024 14:00:00 +0100\"))", "\"2024-03-05T14:00+01:00\""),
             ("(str (time/parse \"March 5, 2024 2:30 PM\"))", "\"2024-03-05T14:30\""),
@@ -27,20 +27,22 @@ pub const TABLE: &[Builtin] = &[
             ("(str (time/parse \"05/03/2024\" :day-first true))", "\"2024-03-05\""),
         ],
         parse,
-    ),
+    )
+    .with_options(&PARSE),
     Builtin::new(
         "time/format",
-        &["[t]", "[t pattern]", "[t pattern & options]"],
+        &["[t]", "[t pattern]", "[t & options]", "[t pattern & options]"],
         "Formats a time as text: ISO 8601, or with a pattern of Java's (\"yyyy-MM-dd HH:mm\") or strftime's \
          (\"%Y-%m-%d\").\n\
-         The option `:zone` shows it in that zone.",
+         Options: `:zone` shows it in that zone; `:pattern`.",
         &[
             ("(time/format \"2024-03-05T14:00:00Z\" \"EEEE, d MMMM yyyy\")", "\"Tuesday, 5 March 2024\""),
             ("(time/format \"2024-03-05T14:00:00Z\" \"%H:%M\" :zone \"Asia/Tokyo\")", "\"23:00\""),
             ("(time/format (time/date 2024 3 5))", "\"2024-03-05\""),
         ],
         format,
-    ),
+    )
+    .with_options(&FORMAT),
     Builtin::new(
         "time/now",
         &["[]", "[zone]"],
@@ -209,6 +211,10 @@ fn in_zone_now(machine: &mut Machine, zone: &Value) -> Outcome<Value> {
     Ok(value(Time::Zoned(Box::new(given::now(machine).to_zoned(zone)))))
 }
 
+static PARSE: OptionSet = OptionSet { function: "time/parse", accepted: READING };
+
+static FORMAT: OptionSet = OptionSet { function: "time/format", accepted: WRITING };
+
 fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // Accept `(time/parse "dd.MM.yyyy" "05.03.2024")`: only dates contain digits.
     if let [Value::Str(first), Value::Str(second), ..] = arguments {
@@ -218,7 +224,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         }
     }
     let (text, rest) = arguments.split_at_mut(1);
-    let format = Format::from_arguments(machine, "time/parse", rest)?;
+    let format = Format::from_arguments(machine, &PARSE, rest)?;
     match &text[0] {
         Value::Str(text) => Ok(value(format.read(machine, text.as_str())?)),
         other => {
@@ -234,7 +240,7 @@ fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let (time, rest) = arguments.split_at_mut(1);
     let time = given::time(machine, &time[0])?;
-    Format::from_arguments(machine, "time/format", rest)?.write(machine, &time)
+    Format::from_arguments(machine, &FORMAT, rest)?.write(machine, &time)
 }
 
 fn timestamp(machine: &mut Machine, arguments: &[Value]) -> Outcome<Timestamp> {

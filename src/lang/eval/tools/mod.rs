@@ -7,7 +7,7 @@ use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Halt, Outcome};
 use crate::foreign_text;
 use crate::host::{CallRecord, Catalogue, Decision, Tool, ToolCall, ToolError, ToolReply};
-use crate::json;
+use crate::json::{self, Layout};
 use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
@@ -183,7 +183,7 @@ impl Machine {
         arguments.iter().for_each(Value::touch);
         self.check_unknown()?;
         let arguments = tool_arguments(tool, arguments)?;
-        let text = json::write(self, &arguments, false);
+        let text = json::write(self, &arguments, &Layout::default());
         self.check_unknown()?;
         let mut text = text?;
         // A run that has been cancelled makes no further call.
@@ -233,7 +233,7 @@ impl Machine {
             if let Some(refusal) = refusal {
                 break Outside::of(|| refusal.clone());
             }
-            text = json::write(self, &arguments, false)?;
+            text = json::write(self, &arguments, &Layout::default())?;
         };
         let note = host.note(&id);
         let took = host.monotonic().saturating_sub(started);
