@@ -5,6 +5,7 @@ mod common;
 
 mod ambient;
 mod atoms;
+mod bare_names;
 mod branches;
 mod clojure_corpus;
 mod collections;
@@ -17,6 +18,7 @@ mod host_functions;
 mod large_programs;
 mod letting_go;
 mod moved_sessions;
+mod options;
 mod pipelines;
 mod plans;
 mod prelude;

@@ -225,6 +225,10 @@ fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 && is_collection(&arguments[0]) && !is_collection(&arguments[1]) {
         arguments.swap(0, 1);
     }
+    if let [relation @ Value::Set(_), Value::Set(_)] = arguments {
+        let error = Error::expected("a separator", relation);
+        return Err(error.suggest("`(set/join relation other)` joins two relations").into());
+    }
     let (separator, collection) = match arguments {
         [collection] => (Value::Nil, std::mem::take(collection)),
         [separator, collection, ..] => (std::mem::take(separator), std::mem::take(collection)),

@@ -77,6 +77,8 @@ codes! {
     AmbiguousDate,
     /// Several methods of a multimethod apply, and none is preferred.
     AmbiguousMethod,
+    /// A name without a namespace may mean several functions, or a function and a tool.
+    AmbiguousName,
     /// A name may mean several tools.
     AmbiguousTool,
     /// An argument is of the right type and out of range.

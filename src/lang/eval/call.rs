@@ -1,5 +1,6 @@
 //! Calls: of functions, of builtins by value, and of every other callable value.
 
+use super::arity::closure_arity;
 use super::lazy::rest_of;
 use super::transients;
 use super::{Machine, NODES_A_CALL};
@@ -7,7 +8,7 @@ use crate::error::{Error, Outcome, Raised, Signal, describe};
 use crate::host::panic_text;
 use crate::machine::{Answer, Frame, Stopped, Walked, here};
 use crate::meter;
-use crate::native::{ArityRange, Builtin, Native, call_shape};
+use crate::native::{Builtin, Native};
 use crate::node::{Arity, Code};
 use crate::span::{Source, Span};
 use crate::value::Value;
@@ -329,10 +330,7 @@ impl Machine {
         self.stack.truncate(base);
         let hidden = closure.group.source.is_hidden.then(|| self.core.registry.prelude().declared(closure)).flatten();
         Err(match hidden {
-            Some(function) => {
-                let lists: Vec<&str> = function.declaration().arguments.iter().map(String::as_str).collect();
-                arity_error(function.name, &lists, ArityRange::read(&lists), count)
-            }
+            Some(function) => self.prelude_arity(function, count),
             None => closure_arity(code, count),
         }
         .into())
@@ -371,7 +369,7 @@ impl Machine {
                 all.extend(bound.arguments.iter().cloned());
                 all.extend(arguments.iter_mut().map(std::mem::take));
                 if !bound.builtin.arity.accepts(all.len()) {
-                    return Err(builtin_arity(bound.builtin, all.len()).into());
+                    return Err(machine.builtin_arity(bound.builtin, all.len()).into());
                 }
                 // Functions made of others pass their arguments on.
                 if machine.core.heap.has_unknown() && !bound.builtin.is_internal() {
@@ -455,7 +453,7 @@ impl Machine {
         arguments: &mut [Value],
     ) -> Outcome<Value> {
         if !builtin.arity.accepts(arguments.len()) {
-            return Err(builtin_arity(builtin, arguments.len()).into());
+            return Err(self.builtin_arity(builtin, arguments.len()).into());
         }
         let result = match native {
             _ if self.core.heap.has_unknown() => self.run_in_rehearsal(builtin, native, arguments),
@@ -533,54 +531,4 @@ fn not_callable(value: &Value, arguments: &[Value]) -> Error {
         }
         _ => error,
     }
-}
-
-#[cold]
-pub(super) fn builtin_arity(builtin: &Builtin, count: usize) -> Error {
-    arity_error(builtin.name, builtin.arguments, builtin.arity, count)
-}
-
-fn arity_error(name: &str, lists: &[&str], arity: ArityRange, count: usize) -> Error {
-    let shapes: Vec<String> = lists.iter().map(|list| format!("`{}`", call_shape(name, list))).collect();
-    Error::new(
-        "ArityError",
-        format!(
-            "`{name}` takes {} {}, got {count}: {}",
-            arity.describe(),
-            arguments_word(&arity.describe()),
-            shapes.join(" or ")
-        ),
-    )
-    .about(name)
-}
-
-/// The singular or plural form of "argument".
-fn arguments_word(count: &str) -> &'static str {
-    if count == "1" { "argument" } else { "arguments" }
-}
-
-#[cold]
-fn closure_arity(code: &Code, count: usize) -> Error {
-    let name = code.name.as_deref().unwrap_or("fn");
-    let count = count.saturating_sub(code.arities.first().map_or(0, |arity| arity.implicit as usize));
-    let shapes: Vec<String> =
-        code.arities.iter().map(|arity| format!("`{}`", call_shape(name, &arity.parameters))).collect();
-    let expected: Vec<String> = code
-        .arities
-        .iter()
-        .map(|arity| {
-            let required = arity.required - arity.implicit;
-            if arity.variadic { format!("at least {required}") } else { required.to_string() }
-        })
-        .collect();
-    let expected = expected.join(" or ");
-    let word = arguments_word(&expected);
-    let error =
-        Error::new("ArityError", format!("`{name}` takes {expected} {word}, got {count}: {}", shapes.join(" or ")));
-    if code.name.is_none() && count == 1 {
-        return error.suggest(
-            "a function given to `map` or `filter` gets one item, `(fn [x] …)`; `(fn [[k v]] …)` destructures a pair, `(reduce (fn [acc x] …) start xs)` accumulates a value",
-        );
-    }
-    error.about(name)
 }

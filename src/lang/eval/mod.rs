@@ -12,6 +12,8 @@
 
 mod aliases;
 mod answer;
+mod arity;
+mod bare;
 mod branches;
 mod call;
 mod lazy;

@@ -1,6 +1,7 @@
 //! The meanings of names, and the conversion between forms and values in both directions.
 
 use super::Machine;
+use super::bare::elsewhere;
 use super::vars::session_name;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Outcome, Raised};
@@ -34,7 +35,7 @@ impl Names for Machine {
         if self.is_session_macro(name) {
             return Err(no_value(name).into());
         }
-        match self.find_meaning(name)? {
+        match self.meaning_of(name)? {
             Some(meaning) => Ok(meaning),
             None => match self.denied_by_bare_name(name) {
                 Some(denied) => Err(denied.into()),
@@ -70,7 +71,8 @@ impl Names for Machine {
 }
 
 impl Machine {
-    /// Resolves a name outside all functions; returns `None` if it has no meaning.
+    /// Resolves a name outside all functions; returns `None` if it has no meaning, or only the one that
+    /// [`Machine::meaning_of`] gives to a name without a namespace.
     ///
     /// # Errors
     /// Returns what the search for a tool of that name raises.
@@ -169,11 +171,24 @@ impl Machine {
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
         let registry = self.core.registry.clone();
+        if let Some(suggestion) = elsewhere(&registry, name, self.unaliased(name).as_deref()) {
+            return error.suggest(suggestion);
+        }
         let mut builtins: Vec<&str> = crate::expand::macro_names().collect();
-        builtins.extend(registry.names());
+        if crate::absent::kind_of_name(name).is_none() {
+            // `.join` is no correction of `jion`, and `str/join` is.
+            let is_java = |name: &str| name.starts_with('.') || name.ends_with('.');
+            builtins.extend(registry.names().filter(|known| is_java(name) || !is_java(known)));
+            let bare = registry.bare_names().filter(|_| !name.contains('/'));
+            builtins.extend(bare.map(|name| -> &str { name }));
+        } else {
+            builtins.extend(registry.names());
+        }
         builtins.sort_unstable();
         // A name chosen by the program or its user is a likelier match than one of many builtins.
-        let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
+        let nearest = closest(name, known)
+            .or_else(|| closest(name, builtins).map(|found| self.qualified_if_bare(found)))
+            .filter(|found| !found.contains("__"));
         if nearest.is_none()
             && crate::absent::kind_of_name(name).is_none()
             && let Some(server) = server_part(name)

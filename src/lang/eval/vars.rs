@@ -64,7 +64,7 @@ impl Machine {
         if let Some(known) = language_name(name) {
             return Ok(Some(known));
         }
-        Ok(match self.find_meaning(name)? {
+        Ok(match self.meaning_of(name)? {
             Some(Meaning::Global(index)) => Some(self.core.globals.name(index).to_string()),
             Some(Meaning::Builtin(builtin)) => Some(builtin.qualified()),
             Some(Meaning::Native(native)) => Some(native.about.qualified()),
@@ -91,7 +91,7 @@ impl Machine {
         if language_name(name).is_some() {
             return Err(super::names::no_value(shown_name(name)).into());
         }
-        match self.find_meaning(name)? {
+        match self.meaning_of(name)? {
             Some(Meaning::Builtin(builtin)) => Ok(Value::Builtin(builtin)),
             Some(Meaning::Native(native)) => Ok(Value::Native(native)),
             Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),

@@ -99,6 +99,8 @@ pub struct Registry {
     prelude: OnceLock<Prelude>,
     /// The search index of the documentation, built on first use.
     pub(crate) index: OnceLock<Index>,
+    /// The functions of namespaces by their names without the namespace, collected on first use.
+    bare: OnceLock<HashMap<&'static str, Vec<&'static str>, RandomState>>,
     is_plain: bool,
 }
 
@@ -128,8 +130,8 @@ impl Registry {
         }
         let steps = library.areas.iter().flat_map(|area| area.steps).copied().flatten();
         let steps = steps.map(|step| (step.name, *step)).collect();
-        let (prelude, index) = Default::default();
-        Ok(Registry { library, natives: IndexMap::default(), by_name, steps, prelude, index, is_plain: false })
+        let (prelude, index, bare) = Default::default();
+        Ok(Registry { library, natives: IndexMap::default(), by_name, steps, prelude, index, bare, is_plain: false })
     }
 
     /// Returns the registry without shortcuts: the evaluator performs every call, with the same results.
@@ -280,6 +282,53 @@ impl Registry {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name);
         builtins.chain(self.prelude().names())
+    }
+
+    /// Returns the qualified names of the functions that have this name in a namespace, one for each function, sorted:
+    /// `str/join` for `join`. It is an alias if the function's own name is another one.
+    pub fn in_namespaces(&self, base: &str) -> &[&'static str] {
+        self.bare().get(base).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether a function has this as its own name, not as an alias.
+    pub fn is_own_name(&self, name: &str) -> bool {
+        let builtin = self.by_name.get(name).map(|builtin| builtin.name);
+        let own = builtin.or_else(|| self.prelude().find(name).map(|function| function.name));
+        own == Some(name)
+    }
+
+    /// Iterates over the names, without the namespace, for which [`Registry::in_namespaces`] returns functions.
+    pub fn bare_names(&self) -> impl Iterator<Item = &'static str> {
+        self.bare().keys().copied()
+    }
+
+    fn bare(&self) -> &HashMap<&'static str, Vec<&'static str>, RandomState> {
+        self.bare.get_or_init(|| crate::meter::outside(|| self.collect_bare()))
+    }
+
+    fn collect_bare(&self) -> HashMap<&'static str, Vec<&'static str>, RandomState> {
+        let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal());
+        let builtins = builtins.map(|(name, builtin)| (*name, builtin.name));
+        let prelude = self.prelude();
+        let functions = prelude.by_name.iter().map(|(name, place)| (*name, &prelude.functions[*place]));
+        let functions = functions.filter(|(_, function)| !function.is_private);
+        // By the name without a namespace: the function's own name, whether the other one is an alias, and that.
+        let mut found: HashMap<&'static str, Vec<(&'static str, bool, &'static str)>, RandomState> = HashMap::default();
+        for (name, own) in builtins.chain(functions.map(|(name, function)| (name, function.name))) {
+            if let (Some(namespace), base) = split_name(name)
+                && namespace.starts_with(|first: char| first.is_ascii_lowercase())
+            {
+                found.entry(base).or_default().push((own, own != name, name));
+            }
+        }
+        let distinct = |mut names: Vec<(&'static str, bool, &'static str)>| {
+            names.sort_unstable();
+            names.dedup_by_key(|(own, ..)| *own);
+            let mut names: Vec<&'static str> = names.into_iter().map(|(.., name)| name).collect();
+            names.sort_unstable();
+            names
+        };
+        found.into_iter().map(|(base, names)| (base, distinct(names))).collect()
     }
 
     /// Normalizes a qualified name to the form used in the tables: resolves namespace aliases and omits `core`.
