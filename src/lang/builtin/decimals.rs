@@ -255,6 +255,47 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(made(number.with_scale_round(places, mode)))
 }
 
+/// Rounds a number of any kind to decimal places, which may be negative; ties round up.
+///
+/// # Errors
+/// Returns `TypeError` if the value is not a number, `ArithmeticError` for over a million places of a decimal, or a halt
+/// if a limit is exceeded.
+pub fn rounded_to(machine: &mut Machine, number: &Value, places: i64) -> Outcome<Value> {
+    let ties = |number: &BigDecimal| if number.is_negative() { RoundingMode::HalfDown } else { RoundingMode::HalfUp };
+    match number {
+        Value::Float(double) => {
+            // Doubles have at most 308 digits before and 1,074 after the point.
+            if !double.is_finite() || places > 1_074 {
+                return Ok(number.clone());
+            }
+            machine.charge(16)?;
+            let exact = decimal::read(&format!("{double:e}")).unwrap_or_default();
+            let rounded = exact.with_scale_round(places.max(-400), ties(&exact));
+            Ok(Value::Float(decimal::to_double(&rounded)))
+        }
+        Value::Int(_) | Value::BigInt(_) if places >= 0 => Ok(number.clone()),
+        Value::Int(_) | Value::BigInt(_) => {
+            let exact = exact(number)?;
+            let digits = decimal::digits(&exact);
+            if places.unsigned_abs() > digits {
+                return Ok(Value::Int(0));
+            }
+            pay_for_digits(machine, digits * 4)?;
+            let rounded = exact.with_scale_round(places, ties(&exact)).with_scale(0);
+            Ok(Value::integer(rounded.into_bigint_and_scale().0))
+        }
+        Value::Decimal(exact) => {
+            if places.abs() > MAX_SCALE {
+                return Err(Error::new("ArithmeticError", "a decimal has at most a million places").into());
+            }
+            let digits = exact.fractional_digit_count().abs_diff(places) + decimal::digits(exact);
+            pay_for_digits(machine, (digits + places.unsigned_abs()) * 4)?;
+            Ok(made(exact.with_scale_round(places, ties(exact)).with_scale(places.max(0))))
+        }
+        other => Err(not_a_number(other).into()),
+    }
+}
+
 /// Returns the rounding mode that a keyword, or Java's name for it, denotes.
 fn rounding(value: &Value) -> Result<RoundingMode, Error> {
     let name = value.as_text().unwrap_or_default();

@@ -50,9 +50,17 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "math/round",
-        &["[x]"],
-        "Rounded to the nearest integer; ties round up.",
-        &[("(math/round 2.5)", "3"), ("(Math/round -2.5)", "-2")],
+        &["[x]", "[x places]"],
+        "Rounded to the nearest integer, or to that number of decimal places; ties round up.\n\
+         With places the kind of the number stays: a double is rounded as it is printed, 2.675 to 2.68, a decimal gets \
+         exactly that many places, and negative places round to tens, hundreds and so on. Ties of negative numbers \
+         round up too, -2.5 to -2; `round-to` and `decimal/round` round them away from zero.",
+        &[
+            ("(math/round 2.5)", "3"),
+            ("(Math/round -2.5)", "-2"),
+            ("(round 3.14159 2)", "3.14"),
+            ("(round 1250 -2)", "1300"),
+        ],
         round,
     ),
     Builtin::new("math/exp", &["[x]"], "e to the power of `x`.", &[("(math/exp 0)", "1.0")], |_, arguments| {
@@ -207,6 +215,9 @@ fn log(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [number, places] = arguments {
+        return super::decimals::rounded_to(machine, number, integer(places)?);
+    }
     match &arguments[0] {
         Value::Float(number) => {
             let below = number.floor();
