@@ -215,3 +215,73 @@ fn definitions_beyond_the_first_are_counted() {
     assert!(text.contains("name-39  ") && !text.contains("name-40  "), "{text}");
     assert!(text.contains("\n… and 20 more, search with (apropos \"word\")\n"), "{text}");
 }
+
+/// Returns what a program prints, and its value.
+fn printed(program: &str) -> (String, String) {
+    let reply = common::eval(program);
+    assert!(reply.failure.is_none(), "{program}: {:?}", reply.failure);
+    (reply.prints, reply.value.unwrap_or_default())
+}
+
+#[test]
+fn a_namespace_is_described_with_its_functions() {
+    let (csv, _) = printed("(doc csv)");
+    assert!(
+        csv.starts_with("csv/  CSV text to records and back\n  (csv/parse s & options)  A vector of one map"),
+        "{csv}"
+    );
+    assert!(
+        csv.contains("\n  (csv/write rows & options)  ") && csv.ends_with("Read about one with (doc csv/parse).\n")
+    );
+    assert!(csv.len() < 700, "{csv}");
+    for same in ["(doc 'csv)", "(doc \"csv\")", "(doc clojure.data.csv)"] {
+        assert_eq!(printed(same).0, csv, "{same}");
+    }
+    // A name that is also that of a form or function: both with a quote, else the form and where the rest is.
+    let (time, _) = printed("(doc 'time)");
+    assert!(time.starts_with("(time & forms)\n"), "{time}");
+    assert!(time.contains("\n\ntime/  dates, times, durations and time zones"), "{time}");
+    assert!(time.contains("\nArithmetic on times:\n  (time/plus t amount | t n unit & more)\n"), "{time}");
+    let (form, _) = printed("(doc time)");
+    assert!(form.starts_with("(time & forms)\n") && form.ends_with(": (dir 'time)\n"), "{form}");
+    assert!(printed("(doc str)").0.contains("`str/` is also a namespace, text: "));
+    // A definition of the session is what its name means.
+    assert!(printed("(def csv 5) (doc csv)").0.starts_with("csv\n  integer: 5"));
+}
+
+#[test]
+fn every_namespace_lists_signatures_by_group() {
+    let listed = printed("(dir)").0;
+    let names = listed.lines().find_map(|line| line.strip_prefix("Namespaces: ")).expect("they are listed");
+    for name in names.split_whitespace() {
+        let (text, value) = printed(&format!("(dir '{name})"));
+        assert_eq!(value, "nil");
+        assert!(text.len() < 10_000, "{name}: {}", text.len());
+        assert!(!printed(&format!("(doc '{name})")).0.is_empty(), "{name}");
+        if name != "core" {
+            let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+            assert!(!lines.is_empty() && lines.iter().all(|line| line.starts_with("  (")), "{name}: {text}");
+        }
+    }
+    assert!(printed("(dir 'str)").0.contains("  (str/split s separator | s separator limit)\n"));
+    assert_eq!(printed("(dir 'clojure.string)").0, printed("(dir 'str)").0);
+}
+
+#[test]
+fn what_prints_inside_of_data_leaves_nil_there() {
+    let doc = printed("(doc map)").0;
+    let dir = printed("(dir)").0;
+    let cases = [
+        ("[(doc map)]", doc.clone(), "[nil]"),
+        ("{:a (dir)}", dir.clone(), "{:a nil}"),
+        ("(do (doc map) 1)", doc.clone(), "1"),
+        ("(let [x (dir)] [x])", dir.clone(), "[nil]"),
+        ("[(doc map) (dir)]", format!("{doc}{dir}"), "[nil nil]"),
+        ("(with-out-str (doc map))", String::new(), ""),
+    ];
+    for (program, prints, value) in cases {
+        let (printed, shown) = printed(program);
+        assert_eq!(printed, prints, "{program}");
+        assert!(value.is_empty() || shown == value, "{program}: {shown}");
+    }
+}

@@ -19,9 +19,16 @@ pub fn dir(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     Ok(quoting(expander, "core/dir*", form, rest))
 }
 
-/// `(doc name)`, `(doc name :schema)`
+/// `(doc name)`, `(doc 'name)`, `(doc name :schema)`
 pub fn doc(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 2)?;
+    // `'time` is how Clojure writes the name of a namespace, `time` that of a function or form.
+    if let [name] = rest
+        && name.is_call_of("quote")
+    {
+        let part = Form::new(FormKind::Keyword("quoted".to_string()), name.span);
+        return Ok(call("core/doc*", vec![name.clone(), part], form.span));
+    }
     Ok(quoting(expander, "core/doc*", form, rest))
 }
 

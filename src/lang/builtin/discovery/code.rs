@@ -46,6 +46,9 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
     if registry.entry(name).is_some() {
         return Ok(format!("`{name}` is a form of the language; (doc {name}) says what it does"));
     }
+    if let [function, ..] = *machine.functions_meant(name)? {
+        return named(machine, function);
+    }
     if machine.find_tool(name)?.is_some() {
         return Ok(format!("`{name}` is a tool of a server; (doc {name}) says what it does"));
     }

@@ -2,6 +2,7 @@
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
 mod code;
+mod places;
 mod search;
 pub(crate) mod shape;
 mod signature;
@@ -14,10 +15,10 @@ use crate::foreign_text;
 use crate::host::Tool;
 use crate::machine::Machine;
 use crate::native::Builtin;
-use crate::registry::Registry;
 use crate::value::Value;
 use crate::value::map::canonical;
 use crate::value::print::{print_within, shown_name};
+use places::{namespace_named, namespaces};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = name_of(machine, &arguments[0])?;
     let text = match arguments.get(1) {
         None => explain(machine, &name)?,
+        Some(part) if part.as_name().is_some_and(|part| part.as_str() == "quoted") => explain_place(machine, &name)?,
         Some(part) if part.as_name().is_some_and(|part| part.as_str() == "schema") => schemas(machine, &name)?,
         Some(part) => return Err(Error::expected("`:schema`", part).into()),
     };
@@ -77,6 +79,21 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
         return Ok(text);
     }
     Err(nothing_called(machine, name).into())
+}
+
+/// Returns the text that `(doc 'name)` prints: of a name that is also that of a namespace, both are documented.
+fn explain_place(machine: &mut Machine, name: &str) -> Outcome<String> {
+    let registry = machine.core.registry.clone();
+    let namespace = match registry.entry(name) {
+        Some(_) if machine.core.globals.find(name).is_none() => namespace_named(&registry, name),
+        _ => None,
+    };
+    match (namespace, registry.entry(name)) {
+        (Some(namespace), Some(entry)) => {
+            Ok(format!("{}\n{}", entry_text(&entry), places::description(&registry, namespace)))
+        }
+        _ => explain(machine, name),
+    }
 }
 
 /// Returns the text that `(doc name :schema)` prints.
@@ -222,18 +239,6 @@ fn servers_and_namespaces(machine: &mut Machine) -> String {
     out
 }
 
-/// Returns the namespaces of the language, in the order of the reference.
-fn namespaces(registry: &Registry) -> Vec<&str> {
-    let mut out = vec!["core"];
-    for entry in registry.entries() {
-        let namespace = entry.namespace();
-        if !out.contains(&namespace) && namespace.starts_with(char::is_lowercase) {
-            out.push(namespace);
-        }
-    }
-    out
-}
-
 /// Implements `(dir 'mail)`: lists the tools of a server, or the functions of a namespace.
 fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let host = machine.core.host.clone();
@@ -250,8 +255,8 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         };
     }
     let registry = machine.core.registry.clone();
-    let namespaces = namespaces(&registry);
-    if !namespaces.contains(&name.as_str()) {
+    let Some(namespace) = namespace_named(&registry, &name) else {
+        let namespaces = namespaces(&registry);
         let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces).collect();
         let error = Error::new("UnknownName", format!("there is no server or namespace `{name}`")).about(&name);
         let nearest = crate::error::suggest::closest(&name, known.iter().copied());
@@ -260,11 +265,8 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
             None => error.suggest(format!("there are {}", known.join(", "))),
         }
         .into());
-    }
-    let mut names: Vec<&str> =
-        registry.entries().filter(|entry| entry.namespace() == name).map(|entry| entry.name).collect();
-    names.sort_unstable();
-    Ok(format!("{}\n", names.join(" ")))
+    };
+    Ok(places::listing(&registry, namespace))
 }
 
 /// Implements `(doc name)`: documents a definition, tool, builtin or form of the language.
@@ -280,13 +282,24 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
         }
         return Ok(Some(out));
     }
-    if let Some(entry) = machine.core.registry.entry(name) {
-        return Ok(Some(entry_text(&entry)));
+    let registry = machine.core.registry.clone();
+    if let Some(entry) = registry.entry(name) {
+        let note = namespace_named(&registry, name).map(places::note).unwrap_or_default();
+        return Ok(Some(entry_text(&entry) + &note));
     }
-    match machine.tool_named(name)? {
-        Some(tool) => Ok(Some(signature::full(&tool))),
-        None => Ok(None),
+    let tool = machine.tool_named(name)?;
+    // A name that a tool and functions have is documented for all of them.
+    let functions =
+        if tool.is_some() { registry.in_namespaces(name).to_vec() } else { machine.functions_meant(name)? };
+    let mut texts: Vec<String> =
+        functions.iter().filter_map(|name| registry.entry(name)).map(|entry| entry_text(&entry)).collect();
+    texts.extend(tool.map(|tool| signature::full(&tool)));
+    if !texts.is_empty() {
+        return Ok(Some(texts.join("\n")));
     }
+    let is_server = machine.core.host.servers().iter().any(|server| server.name == name);
+    let namespace = namespace_named(&registry, name).filter(|_| !is_server);
+    Ok(namespace.map(|namespace| places::description(&registry, namespace)))
 }
 
 /// Formats the documentation of a function or form of the language.
