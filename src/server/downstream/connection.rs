@@ -380,6 +380,11 @@ impl List {
     /// Adds a page of a server's tools; returns false if the list becomes too long.
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {
+            if is_for_apps_only(&tool) {
+                let name = foreign_text::name(&tool.name);
+                tracing::debug!(server, "the tool {name} is left out: its server offers it to apps only");
+                continue;
+            }
             let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
                 self.leave_out(server, "a tool is left out: its name contains a secret".to_owned());
                 continue;
@@ -431,6 +436,13 @@ impl List {
             self.left_out.push(message);
         }
     }
+}
+
+/// True for a tool that its server offers to the pages of an MCP App, not to a model: its `_meta.ui.visibility` names
+/// audiences, but not `model`. Without audiences a tool is for both.
+fn is_for_apps_only(tool: &rmcp::model::Tool) -> bool {
+    let visibility = tool.meta.as_ref().and_then(|meta| meta.get("ui")?.get("visibility")?.as_array());
+    visibility.is_some_and(|audiences| !audiences.is_empty() && audiences.iter().all(|audience| audience != "model"))
 }
 
 fn converted(server: &str, tool: rmcp::model::Tool) -> Tool {

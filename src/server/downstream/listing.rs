@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::lang::internal::foreign_text;
 use crate::server::text::cut;
 
-/// Fields that are not used here.
-const ORNAMENTS: [&str; 4] = ["title", "icons", "execution", "_meta"];
+/// Fields that a tool can be read without.
+const ORNAMENTS: [&str; 3] = ["title", "icons", "execution"];
 /// The annotations that are read.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 /// Maximum length of a wrong value in a message, in characters.
@@ -34,6 +34,10 @@ fn read(item: &Value) -> Result<Tool, String> {
     let mut plain = item.clone();
     if let Value::Object(fields) = &mut plain {
         ORNAMENTS.iter().for_each(|name| drop(fields.remove(*name)));
+        // It says who may call the tool.
+        if !fields.get("_meta").is_some_and(Value::is_object) {
+            fields.remove("_meta");
+        }
     }
     let read = serde_json::from_value(item.clone()).or_else(|_| serde_json::from_value(plain));
     read.map_err(|problem: serde_json::Error| {

@@ -83,6 +83,8 @@ fn cost(text: &str) -> usize {
     cost
 }
 
+/// Maximum length of the instructions, in bytes: clients cut longer ones.
+const INSTRUCTIONS: usize = 2_000;
 /// Maximum number of servers described to a connecting client, and maximum length of a line, in characters.
 const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
@@ -93,11 +95,20 @@ pub(in crate::server) fn instructions(servers: &[Server]) -> Option<String> {
         description if description.is_empty() => foreign_text::name(&server.name).into_owned(),
         description => format!("{}: {description}", foreign_text::name(&server.name)),
     };
-    let mut lines: Vec<String> = servers.iter().take(TOLD).map(|server| cut(&line(server), LINE_KEPT)).collect();
-    if servers.len() > TOLD {
-        lines.push(format!("and {} more: (apropos \"word\") searches the tools of all", servers.len() - TOLD));
+    let more = |count| format!("and {count} more: (apropos \"word\") searches the tools of all");
+    let room = INSTRUCTIONS - more(servers.len()).len();
+    let mut out = String::new();
+    for (told, server) in servers.iter().enumerate() {
+        let line = cut(&line(server), LINE_KEPT);
+        if told == TOLD || out.len() + line.len() > room {
+            out.push_str(&more(servers.len() - told));
+            return Some(out);
+        }
+        out.push_str(&line);
+        out.push('\n');
     }
-    (!servers.is_empty()).then(|| lines.join("\n"))
+    out.pop();
+    (!servers.is_empty()).then_some(out)
 }
 
 #[cfg(test)]
@@ -142,9 +153,12 @@ mod tests {
         assert_eq!(instructions(&[]), None);
         assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
         let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
-        assert!(
-            many.len() < 6_000 && many.ends_with("and 160 more: (apropos \"word\") searches the tools of all"),
-            "{many}"
-        );
+        assert_eq!(many.lines().count(), 16);
+        assert!(many.ends_with("\nand 185 more: (apropos \"word\") searches the tools of all"), "{many}");
+        let short = instructions(&vec![server("a", "mail"); 41]).expect("there are servers");
+        assert!(short.ends_with("\nand 1 more: (apropos \"word\") searches the tools of all"), "{short}");
+        let wide =
+            instructions(&vec![server("サーバー", &"\u{1F4E7}\n\u{7}".repeat(500)); 200]).expect("there are servers");
+        assert!(wide.len() <= 2_000 && !wide.contains('\u{7}'), "{wide}");
     }
 }

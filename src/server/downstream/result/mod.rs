@@ -114,14 +114,14 @@ fn is_wrapped(tool: &Tool) -> bool {
     only && title.is_some_and(|title| title == format!("{}Output", tool.name))
 }
 
-/// True for a text that is a JSON object or array, which is meant as data. A bare `42` or `true` may just as well be
-/// the content of a file, so it stays text.
+/// True for a text that is a JSON object, array or string, which is meant as data. A bare `42`, `true` or `null` may
+/// just as well be the content of a file, so it stays text.
 fn is_json(text: &str) -> bool {
     let text = text.trim_ascii();
-    matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    matches!(text.as_bytes().first(), Some(b'{' | b'[' | b'"')) && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Converts the text of a tool: JSON objects and arrays become JSON, anything else text.
+/// Converts the text of a tool: JSON objects, arrays and strings become JSON, anything else text.
 pub(super) fn text_or_json(text: String) -> ToolReply {
     if is_json(&text) { ToolReply::Json(text) } else { ToolReply::Text(text) }
 }
