@@ -79,6 +79,7 @@ pub fn evaluate(
         reply.prints.push_str(&format!("… [{} more bytes were printed]", core.prints_cut));
     }
     reply.calls = std::mem::take(&mut core.calls);
+    reply.notes = std::mem::take(&mut core.notes);
     let (total, compute) = core.meter.times(core.host.monotonic());
     let peak = core.meter.peak_memory.max(meter::live()).max(live_before);
     reply.spent = Spent {
@@ -225,6 +226,7 @@ fn resume(machine: &mut Machine, mark: &Mark, forms: usize, reply: &mut Reply) -
     core.prints.clone_from(&mark.prints);
     core.prints_cut = mark.prints_cut;
     core.calls.clone_from(&mark.calls);
+    core.notes.clone_from(&mark.notes);
     reply.defined.clone_from(&mark.defined);
     reply.earlier.clone_from(&mark.earlier);
     reply.earlier_omitted = mark.earlier_omitted;
@@ -240,6 +242,7 @@ struct Begun {
     prints: usize,
     prints_cut: u64,
     calls: usize,
+    notes: usize,
 }
 
 impl Begun {
@@ -253,6 +256,7 @@ impl Begun {
             prints: core.prints.len(),
             prints_cut: core.prints_cut,
             calls: core.calls.len(),
+            notes: core.notes.len(),
         }
     }
 
@@ -275,6 +279,7 @@ impl Begun {
             earlier: reply.earlier.clone(),
             earlier_omitted: reply.earlier_omitted,
             calls: core.calls[..self.calls].to_vec(),
+            notes: core.notes[..self.notes].to_vec(),
             inputs: Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::foreign_text::{self, reply_lines};
 
-/// Maximum number of notes on tool calls in the text of a reply.
+/// Maximum number of notes in the text of a reply.
 const NOTES: usize = 3;
 
 /// Maximum number of names of definitions in the text of a reply.
@@ -62,6 +62,10 @@ pub struct Reply {
     /// Tool calls made, in the order of their start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallRecord>,
+    /// Remarks on what the program did that it may not have meant, or on what it was given, such as pages that hold fewer
+    /// items than they say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The handle of the session, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -183,6 +187,8 @@ pub struct Mark {
     pub earlier_omitted: u64,
     /// The tool calls that were made.
     pub calls: Vec<CallRecord>,
+    /// The notes on the evaluation.
+    pub notes: Vec<String>,
     /// The names of the data and the parameters, whose values the session keeps for the run.
     pub inputs: Vec<String>,
 }
@@ -366,6 +372,7 @@ impl Reply {
             more,
             defined,
             calls,
+            notes,
             session,
             run,
             rehearsed,
@@ -380,7 +387,7 @@ impl Reply {
         if prints.capacity() > 0 {
             copy(prints);
         }
-        for texts in [defined, more] {
+        for texts in [defined, more, notes] {
             if texts.capacity() > 0 {
                 copy(texts);
             }
@@ -506,7 +513,8 @@ impl Reply {
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));
         }
-        let notes = call_notes(&self.calls);
+        let mut notes = call_notes(&self.calls);
+        notes.extend(self.notes.iter().map(|note| foreign_text::line(note)));
         let more = notes.len().saturating_sub(NOTES);
         parts.extend(notes.into_iter().take(NOTES).map(|note| format!("note: {note}")));
         if more > 0 {

@@ -19,6 +19,7 @@ mod large_programs;
 mod letting_go;
 mod moved_sessions;
 mod options;
+mod pages;
 mod pipelines;
 mod plans;
 mod prelude;

@@ -40,6 +40,7 @@ mod logs;
 mod lost_sessions;
 mod lying_server;
 mod metrics;
+mod paging;
 #[cfg(unix)]
 mod plans;
 mod policy;

@@ -196,6 +196,9 @@ pub fn show(reply: &Reply, host: &Terminal, as_repl: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     host.end_line();
+    for note in &reply.notes {
+        errln!("[note: {}]", printable(note));
+    }
     if as_repl {
         show_earlier(reply, host);
     }

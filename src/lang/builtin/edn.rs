@@ -75,7 +75,10 @@ const BYTES_A_BYTE: u64 = 128;
 
 fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let options = match arguments {
-        [options, _] => Options::of_edn(&EDN.of_map(&map(std::mem::take(options))?)?)?,
+        [options, _] => {
+            let given = map(std::mem::take(options))?;
+            Options::of_edn(&EDN.of_map(&given)?)?
+        }
         _ => Options { at_end: Some(Value::Nil), ..Options::of_edn(&EDN.none())? },
     };
     match arguments.last() {
@@ -86,7 +89,10 @@ fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 
 fn read_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = match arguments {
-        [options, _] => READ_STRING.of_map(&map(std::mem::take(options))?)?,
+        [options, _] => {
+            let given = map(std::mem::take(options))?;
+            READ_STRING.of_map(&given)?
+        }
         _ => READ_STRING.none(),
     };
     let options = Options::of_code(machine, &given)?;

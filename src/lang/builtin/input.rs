@@ -73,7 +73,10 @@ fn read_line(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 
 fn read_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (given, source) = match arguments {
-        [options, source] => (READ.of_map(&map(std::mem::take(options))?)?, Some(&*source)),
+        [options, source] => {
+            let given = map(std::mem::take(options))?;
+            (READ.of_map(&given)?, Some(&*source))
+        }
         [source, ..] => (READ.none(), Some(&*source)),
         [] => (READ.none(), None),
     };

@@ -22,7 +22,8 @@ const AREAS: &[Area] = &[
     Area::new("Making sequences", sequences::making::TABLE)
         .with_aliases(sequences::making::ALIASES)
         .with_steps(&[sequences::making::STEPS]),
-    Area::new("Iteration and paging", sequences::iteration::TABLE).with_steps(&[sequences::iteration::STEPS]),
+    Area::new("Iteration", sequences::iteration::TABLE).with_steps(&[sequences::iteration::STEPS]),
+    Area::new("All pages of a tool", pages::TABLE).with_steps(&[pages::STEPS]),
     Area::new("Ends of sequences", sequences::ends::TABLE).with_aliases(sequences::ends::ALIASES),
     Area::new("Mapping", sequences::mapping::TABLE)
         .with_aliases(sequences::mapping::ALIASES)

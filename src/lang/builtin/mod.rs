@@ -47,6 +47,7 @@ pub(crate) mod namespaces;
 mod numbers;
 mod options;
 pub(crate) mod ordered;
+mod pages;
 mod parallel;
 mod primitives;
 mod printing;

@@ -203,6 +203,8 @@ codes! {
     NumberFormat,
     /// Text that is no decimal.
     NumberFormatError,
+    /// The pages of a tool cannot be followed: they repeat, or how to ask for the next one is not evident.
+    PagingError,
     /// A run that is held to a plan would make a call that is not part of it; the call was not made.
     PlanExceeded,
     /// A quote or another prefix without a form behind it.

@@ -16,6 +16,9 @@ use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// Maximum number of notes of an evaluation.
+const NOTES: usize = 16;
+
 /// The shared state of an evaluation: everything except the stacks.
 pub struct Core {
     /// The ledger of limits.
@@ -43,6 +46,8 @@ pub struct Core {
     pub prints_cut: u64,
     /// Tool calls in the order in which they began.
     pub calls: Vec<CallRecord>,
+    /// Notes on the evaluation for its reply, each once.
+    pub notes: Vec<String>,
     /// Names that later forms of the program define.
     pub coming: HashSet<String, RandomState>,
     /// Names that the running form defines, as far as it has been resolved. They shadow other meanings of the name.
@@ -301,6 +306,7 @@ impl Core {
             inputs: Vec::new(),
             prints_cut: 0,
             calls: Vec::new(),
+            notes: Vec::new(),
             coming: HashSet::default(),
             shadowed: HashSet::default(),
             awaited: HashMap::new(),
@@ -406,6 +412,7 @@ impl Core {
         renew(self.awaited.capacity(), &mut self.awaited);
         self.prints_cut = 0;
         self.calls = Vec::new();
+        self.notes = Vec::new();
         renew(self.coming.capacity(), &mut self.coming);
         renew(self.shadowed.capacity(), &mut self.shadowed);
         self.form = 0;
@@ -432,6 +439,13 @@ impl Core {
         let cut = text.floor_char_boundary(room);
         self.prints.push_str(&text[..cut]);
         self.prints_cut += (text.len() - cut) as u64;
+    }
+
+    /// Adds a note to the reply, once.
+    pub fn note(&mut self, text: String) {
+        if self.notes.len() < NOTES && !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
     }
 
     /// Commits the definitions and heap changes of the running form; returns the names that it defined. `result` is

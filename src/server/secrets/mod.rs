@@ -229,7 +229,7 @@ impl Secrets {
     /// Redacts the record of an evaluation, before it is rendered or cut.
     pub fn redact_record(&self, reply: &mut Reply) {
         let texts = [&mut reply.value, &mut reply.truncated, &mut reply.json_error];
-        let lists = [&mut reply.defined, &mut reply.more].into_iter().flatten();
+        let lists = [&mut reply.defined, &mut reply.more, &mut reply.notes].into_iter().flatten();
         for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(lists) {
             self.redact_in(text);
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lispbox::lang::internal::bytes;
+use lispbox::lang::internal::foreign_text::printable;
 use lispbox::lang::internal::vocabulary;
 use lispbox::lang::{Reply, Request, Session, Status};
 
@@ -132,6 +133,9 @@ impl Conversation {
         }
         if let Some(truncated) = &reply.truncated {
             self.remark(&format!("[elided: {truncated}; `:limits output 1MiB` allows more]"));
+        }
+        for note in &reply.notes {
+            self.remark(&format!("[note: {}]", printable(note)));
         }
         if self.tells_spent {
             self.remark(&spent(&reply));

@@ -1,5 +1,6 @@
 //! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
+use super::super::pages::has_pages;
 use super::shape::{cut, literal, shape};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
@@ -32,7 +33,9 @@ pub fn line(tool: &Tool) -> String {
     let first = lines.first().map_or("", |first| first.split(". ").next().unwrap_or_default());
     let short = cut(first.trim_end_matches('.').to_string(), LINE);
     let result = result(tool, RESULT).map(|(said, shape)| format!(" -> {said}{shape}")).unwrap_or_default();
-    format!("{}{result}  {short}", call_within(tool, CALL)).trim_end().to_string()
+    let pages = if has_pages(tool) { "  ; pages: all-pages" } else { "" };
+    let described = format!("{}{result}  {short}", call_within(tool, CALL));
+    format!("{}{pages}", described.trim_end())
 }
 
 /// Formats the call with its parameters, required ones first.
@@ -114,6 +117,9 @@ pub fn full(tool: &Tool) -> String {
         None => {}
     }
     let name = foreign_text::qualified(&tool.server, &tool.name);
+    if has_pages(tool) {
+        let _ = writeln!(out, "  (all-pages {name} {{…}}) gives the items of all its pages");
+    }
     let _ = writeln!(out, "  (doc {name} :schema) shows its JSON Schema");
     out
 }

@@ -169,6 +169,17 @@ impl Machine {
         }
     }
 
+    /// Returns the description of a tool, asking its server if only the name is known.
+    ///
+    /// # Errors
+    /// As [`Machine::find_tool`].
+    pub(crate) fn known_tool(&mut self, tool: &ToolFunction) -> Outcome<Arc<Tool>> {
+        match tool.asked() {
+            None => Ok(tool.tool.clone()),
+            Some(known) => Ok(self.ask_for_tool(tool, known)?.tool.clone()),
+        }
+    }
+
     /// Calls a tool. The arguments are a map, keywords with values, or positional.
     pub(super) fn call_tool(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
         let asked;
