@@ -37,6 +37,8 @@ pub struct Builtin {
     pub(crate) passes_on: bool,
     /// The options that it takes after (or, as a map, before) its other arguments, if any.
     pub options: Option<&'static OptionSet>,
+    /// How far it reads the sequence that it is given.
+    pub(crate) reading: Reading,
 }
 
 /// The options of a builtin. The builtin reads its options through this declaration, which refuses all others.
@@ -80,6 +82,26 @@ impl OptionSpec {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.also.iter().copied())
     }
+}
+
+/// How far a builtin reads the sequence that is its last argument. Where the sequence is computed in the same expression,
+/// as in `(take 3 (map f xs))`, the resolver lets `f` be called only for the items that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// To its end, or as far as another function reads the result.
+    Whole,
+    /// At most a few items, and returns one of them.
+    Few,
+    /// Up to the first item that decides the answer.
+    Search,
+    /// The first items, which are the result.
+    Prefix,
+    /// Item by item, as its own result is read, if the sequence is lazy: `map`, `filter`.
+    Stepwise,
+    /// `stepwise*`, which makes a sequence lazy for a partial read.
+    Source,
+    /// `realised*`, which computes the result of a partial read.
+    Result,
 }
 
 /// A builtin that the evaluator, or another builtin, treats in a special way.
@@ -265,12 +287,18 @@ impl Builtin {
             conduct: Conduct::Any,
             passes_on: false,
             options: None,
+            reading: Reading::Whole,
         }
     }
 
     /// Declares the options that the builtin takes.
     pub const fn with_options(self, options: &'static OptionSet) -> Builtin {
         Builtin { options: Some(options), ..self }
+    }
+
+    /// Declares how far the builtin reads a sequence.
+    pub(crate) const fn reading(self, reading: Reading) -> Builtin {
+        Builtin { reading, ..self }
     }
 
     /// Declares bounds for plans.

@@ -68,6 +68,50 @@ pub enum Node {
     Set(Box<[Node]>, Span),
 }
 
+impl Node {
+    /// Visits the nodes that a node holds directly, without those of the functions that it creates.
+    pub fn for_each_child<'n>(&'n self, visit: &mut impl FnMut(&'n Node)) {
+        match self {
+            Node::Constant(_)
+            | Node::Local(_)
+            | Node::Take(_)
+            | Node::Captured(_)
+            | Node::Sibling(_)
+            | Node::Global(..) => {}
+            Node::If(parts) => parts.iter().for_each(visit),
+            Node::Do(nodes) | Node::And(nodes) | Node::Or(nodes) | Node::Vector(nodes) => nodes.iter().for_each(visit),
+            Node::Let(scope) | Node::Loop(scope) => {
+                scope.values.iter().for_each(&mut *visit);
+                visit(&scope.body);
+            }
+            Node::Recur(recur) => recur.values.iter().for_each(visit),
+            Node::Lambda(lambda) => {
+                lambda.captures.iter().for_each(&mut *visit);
+                if let LambdaResult::Slots(_, body) = &lambda.result {
+                    visit(body);
+                }
+            }
+            Node::CallBuiltin(call) => call.arguments.iter().for_each(visit),
+            Node::Operate(operation) => [&operation.left, &operation.right].into_iter().for_each(visit),
+            Node::LookUp(look_up) => {
+                visit(&look_up.collection);
+                look_up.default.iter().for_each(visit);
+            }
+            Node::Call(call) | Node::TailCall(call) => {
+                visit(&call.callee);
+                call.arguments.iter().for_each(visit);
+            }
+            Node::Define(define) => define.value.iter().chain(&define.metadata).for_each(visit),
+            Node::Try(attempt) => {
+                visit(&attempt.body);
+                attempt.catch.iter().map(|(_, handler)| handler).chain(&attempt.finally).for_each(visit);
+            }
+            Node::Record(_, nodes) | Node::Set(nodes, _) => nodes.iter().for_each(visit),
+            Node::Map(pairs, _) => pairs.iter().flat_map(|(key, value)| [key, value]).for_each(visit),
+        }
+    }
+}
+
 /// The bindings and body of `let*` and `loop*`.
 pub struct Let {
     /// The first slot; the bindings occupy consecutive slots from this one on.

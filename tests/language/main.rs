@@ -20,6 +20,7 @@ mod letting_go;
 mod moved_sessions;
 mod options;
 mod pages;
+mod partly;
 mod pipelines;
 mod plans;
 mod prelude;

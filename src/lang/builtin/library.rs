@@ -35,6 +35,7 @@ const AREAS: &[Area] = &[
         .with_aliases(sequences::cutting::ALIASES)
         .with_steps(&[sequences::cutting::STEPS]),
     Area::new("Splitting into parts", sequences::parting::TABLE).with_steps(&[sequences::parting::STEPS]),
+    Area::new("Partial reads", sequences::partly::TABLE).with_steps(&[sequences::partly::STEPS]),
     Area::new("Joining", sequences::joining::TABLE)
         .with_aliases(sequences::joining::ALIASES)
         .with_steps(&[sequences::joining::STEPS]),

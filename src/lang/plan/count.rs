@@ -3,7 +3,7 @@
 use super::calls::{Place, Plan, PlannedCall};
 use super::known::{Depth, Function, Known};
 use super::prepare::{Before, Part, Prepared};
-use super::reach::{Reach, ToolName, for_each_child};
+use super::reach::{Reach, ToolName};
 use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::native::Builtin;
@@ -506,7 +506,7 @@ fn recurs(body: &Node) -> bool {
             Node::Recur(_) => return true,
             // A `recur` in a loop is its own.
             Node::Loop(_) => {}
-            node => for_each_child(node, &mut |child| open.push(child)),
+            node => node.for_each_child(&mut |child| open.push(child)),
         }
     }
     false

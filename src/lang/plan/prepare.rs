@@ -1,7 +1,7 @@
 //! Resolves the forms of a program without running them.
 
 use super::calls::{Input, Place};
-use super::reach::{Reach, for_each_child};
+use super::reach::Reach;
 use crate::error::{Outcome, Raised, Signal};
 use crate::expand::{Expander, Reached};
 use crate::form::{Form, FormKind};
@@ -171,7 +171,7 @@ impl Preparing<'_> {
                     Node::Lambda(lambda) => groups.push(&lambda.group),
                     _ => {}
                 }
-                for_each_child(node, &mut |child| open.push(child));
+                node.for_each_child(&mut |child| open.push(child));
             }
             let Some(group) = groups.pop() else { break };
             open.extend(group.lambdas.iter().flat_map(|code| &code.arities).map(|arity| &arity.body));
@@ -245,7 +245,7 @@ fn is_still(node: &Node) -> bool {
     );
     let is_value = |node: &Node| !matches!(node, Node::Lambda(lambda) if !matches!(lambda.result, LambdaResult::Value));
     let mut all = is_plain && is_value(node);
-    for_each_child(node, &mut |child| all = all && is_still(child));
+    node.for_each_child(&mut |child| all = all && is_still(child));
     all
 }
 

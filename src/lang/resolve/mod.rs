@@ -6,6 +6,7 @@
 
 mod last_use;
 mod names;
+mod partly;
 mod scope;
 pub mod shape;
 
@@ -322,14 +323,18 @@ impl<'a> Resolver<'a> {
         if let Some(shortcut) = self.shortcut(&callee, &items[1..], span)? {
             return Ok(shortcut);
         }
+        // A partial read adds two nodes around its arguments.
+        let levels = if partly::is_partial(&callee) { 2 } else { 0 };
+        (0..levels).for_each(|_| self.frames.deeper());
         let arguments = self.forms(&items[1..])?;
+        (0..levels).for_each(|_| self.frames.shallower());
         let (builtin, native) = match &callee {
             Node::Constant(Value::Builtin(builtin)) => (Some(*builtin), None),
             Node::Constant(Value::Native(native)) => (Some(native.about), Some(native.clone())),
             _ => (None, None),
         };
         if let Some(builtin) = builtin {
-            return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native, arguments, span })));
+            return self.call_of_builtin(Box::new(CallBuiltin { builtin, native, arguments, span }));
         }
         let call = Box::new(Call { callee, arguments, span });
         // At the top level there is no running function to replace.

@@ -6,7 +6,7 @@ use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, Reading};
 use crate::value::Value;
 use crate::value::list::List;
 use std::collections::VecDeque;
@@ -21,6 +21,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(take 2 [1 2 3])", "(1 2)"), ("(take [1 2 3] 2)", "(1 2)")],
         take_items,
     )
+    .reading(Reading::Prefix)
     .with_conduct(Conduct::Take),
     Builtin::new(
         "drop",
@@ -29,6 +30,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(drop 2 [1 2 3])", "(3)"), ("(drop 5 [1])", "()")],
         drop_items,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::Same),
     Builtin::new(
         "take-while",
@@ -37,6 +39,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(take-while odd? [1 3 4 5])", "(1 3)")],
         take_while,
     )
+    .reading(Reading::Prefix)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "drop-while",
@@ -45,6 +48,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(drop-while odd? [1 3 4 5])", "(4 5)")],
         drop_while,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "take-last",

@@ -6,7 +6,7 @@ use super::{as_seq, count_and_collection, count_of, is_number, or_empty, skip};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, Reading};
 use crate::value::Value;
 use crate::value::list::List;
 
@@ -18,9 +18,12 @@ pub const TABLE: &[Builtin] = &[
         "The first item, or nil.",
         &[("(first [1 2])", "1"), ("(first [])", "nil")],
         first,
-    ),
-    Builtin::new("second", &["[coll]"], "The second item, or nil.", &[("(second [1 2])", "2")], second),
-    Builtin::new("third", &["[coll]"], "The third item, or nil.", &[("(third [1 2 3])", "3")], third),
+    )
+    .reading(Reading::Few),
+    Builtin::new("second", &["[coll]"], "The second item, or nil.", &[("(second [1 2])", "2")], second)
+        .reading(Reading::Few),
+    Builtin::new("third", &["[coll]"], "The third item, or nil.", &[("(third [1 2 3])", "3")], third)
+        .reading(Reading::Few),
     Builtin::new(
         "last",
         &["[coll]"],
@@ -52,7 +55,8 @@ pub const TABLE: &[Builtin] = &[
         butlast,
     )
     .with_conduct(Conduct::Same),
-    Builtin::new("ffirst", &["[coll]"], "The first item of the first item.", &[("(ffirst [[1 2] [3]])", "1")], ffirst),
+    Builtin::new("ffirst", &["[coll]"], "The first item of the first item.", &[("(ffirst [[1 2] [3]])", "1")], ffirst)
+        .reading(Reading::Few),
     Builtin::new(
         "nfirst",
         &["[coll]"],
@@ -60,7 +64,8 @@ pub const TABLE: &[Builtin] = &[
         &[("(nfirst [[1 2] [3]])", "(2)")],
         nfirst,
     ),
-    Builtin::new("fnext", &["[coll]"], "The second item, or nil.", &[("(fnext [1 2 3])", "2")], second),
+    Builtin::new("fnext", &["[coll]"], "The second item, or nil.", &[("(fnext [1 2 3])", "2")], second)
+        .reading(Reading::Few),
     Builtin::new(
         "nnext",
         &["[coll]"],
@@ -124,7 +129,8 @@ pub const TABLE: &[Builtin] = &[
         "The item at an index, from 0; out of range, the default value or an error.",
         &[("(nth [5 6] 1)", "6"), ("(nth [5 6] 9 :none)", ":none")],
         nth,
-    ),
+    )
+    .reading(Reading::Few),
 ];
 
 /// Aliases from other Lisps.

@@ -7,7 +7,7 @@ use super::{before, count_and_collection};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, Reading};
 use crate::value::Value;
 use crate::value::set::Set;
 
@@ -20,6 +20,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(filter odd? [1 2 3])", "(1 3)"), ("(filter [{:a 1} {}] :a)", "({:a 1})")],
         filter,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "filterv",
@@ -37,6 +38,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)"), ("(remove 2 [1 2 3])", "(1 3)")],
         remove,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "take-nth",
@@ -52,6 +54,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(distinct [1 2 1 3 2])", "(1 2 3)")],
         distinct,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::Same),
     Builtin::new(
         "dedupe",
@@ -59,7 +62,8 @@ pub const TABLE: &[Builtin] = &[
         "The items without consecutive duplicates.",
         &[("(dedupe [1 1 2 2 1])", "(1 2 1)")],
         dedupe,
-    ),
+    )
+    .reading(Reading::Stepwise),
     Builtin::new(
         "random-sample",
         &["[probability]", "[probability coll]"],

@@ -6,7 +6,7 @@ use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct};
+use crate::native::{Builtin, Conduct, Reading};
 use crate::value::vector::Vector;
 use crate::value::{Value, prefetch};
 
@@ -19,6 +19,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(map inc [1 2])", "(2 3)"), ("(map + [1 2] [10 20])", "(11 22)"), ("(map [1 2] inc)", "(2 3)")],
         map,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "mapv",
@@ -34,7 +35,8 @@ pub const TABLE: &[Builtin] = &[
         "The results of `(f index item)`, with indices from 0.",
         &[("(map-indexed vector [:a :b])", "([0 :a] [1 :b])")],
         map_indexed,
-    ),
+    )
+    .reading(Reading::Stepwise),
     Builtin::new(
         "keep",
         &["[f]", "[f coll]"],
@@ -42,6 +44,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(keep :a [{:a 1} {} {:a false}])", "(1 false)")],
         keep,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::MapsRealised),
     Builtin::new(
         "keep-indexed",
@@ -49,7 +52,8 @@ pub const TABLE: &[Builtin] = &[
         "The results of `(f index item)`, with indices from 0, without nils.",
         &[("(keep-indexed (fn [i x] (if (odd? i) x)) [:a :b :c])", "(:b)")],
         keep_indexed,
-    ),
+    )
+    .reading(Reading::Stepwise),
     Builtin::new(
         "filter-map",
         &["[f coll]"],
@@ -65,6 +69,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(mapcat (fn [x] [x x]) [1 2])", "(1 1 2 2)"), ("(mapcat reverse [[2 1] [4 3]])", "(1 2 3 4)")],
         mapcat,
     )
+    .reading(Reading::Stepwise)
     .with_conduct(Conduct::Joins),
     Builtin::new(
         "replace",
@@ -73,7 +78,9 @@ pub const TABLE: &[Builtin] = &[
         &[("(replace {1 :one} [1 2])", "[:one 2]"), ("(replace {:a 1} '(:a :b))", "(1 :b)")],
         replace,
     ),
-    Builtin::new("for*", &["[f coll]"], "Expansion of `for`.", &[], for_star).with_conduct(Conduct::Joins),
+    Builtin::new("for*", &["[f coll]"], "Expansion of `for`.", &[], for_star)
+        .reading(Reading::Stepwise)
+        .with_conduct(Conduct::Joins),
 ];
 
 /// Aliases from other Lisps.

@@ -16,6 +16,7 @@ pub mod mapping;
 mod merge;
 pub mod ordering;
 pub mod parting;
+pub mod partly;
 pub mod questions;
 pub mod reducing;
 

@@ -7,7 +7,7 @@ use super::{as_seq, before};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct, OptionSet};
+use crate::native::{Builtin, Conduct, OptionSet, Reading};
 use crate::value::Value;
 use crate::value::set::Set;
 use crate::value::walk::Cursor;
@@ -21,6 +21,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(some even? [1 2 3])", "true"), ("(some #{2 3} [1 2 3])", "2"), ("(some even? [1])", "nil")],
         some,
     )
+    .reading(Reading::Search)
     .with_conduct(Conduct::Visits),
     Builtin::new(
         "every?",
@@ -29,6 +30,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(every? even? [2 4])", "true"), ("(every? even? [])", "true")],
         every,
     )
+    .reading(Reading::Search)
     .with_conduct(Conduct::Visits),
     Builtin::new(
         "not-every?",
@@ -37,6 +39,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(not-every? even? [2 3])", "true")],
         not_every,
     )
+    .reading(Reading::Search)
     .with_conduct(Conduct::Visits),
     Builtin::new(
         "not-any?",
@@ -45,6 +48,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(not-any? even? [1 3])", "true")],
         not_any,
     )
+    .reading(Reading::Search)
     .with_conduct(Conduct::Visits),
     Builtin::new(
         "find-if",
@@ -53,6 +57,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(find-if even? [1 2 4])", "2")],
         find_if,
     )
+    .reading(Reading::Search)
     .with_conduct(Conduct::Visits),
     Builtin::new(
         "count-if",
@@ -76,7 +81,8 @@ pub const TABLE: &[Builtin] = &[
         "True if there are no items; also for nil.",
         &[("(empty? [])", "true"), ("(empty? nil)", "true"), ("(empty? \"a\")", "false")],
         is_empty,
-    ),
+    )
+    .reading(Reading::Few),
     Builtin::new(
         "not-empty",
         &["[coll]"],

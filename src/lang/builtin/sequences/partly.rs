@@ -1,0 +1,68 @@
+//! Partial reads: the resolver inserts these functions where only a part of a sequence is read.
+//!
+//! `(take 3 (map f xs))` becomes `(realised* (take 3 (map f (stepwise* xs))))`: over the lazy sequence, `map` is lazy as
+//! well, so that `f` is called three times; and its effects still happen in the order of the program.
+
+use super::super::arguments::take;
+use super::as_seq;
+use crate::error::Outcome;
+use crate::heap::State;
+use crate::machine::Machine;
+use crate::native::{Builtin, Conduct, Reading};
+use crate::value::Value;
+use crate::value::walk::Cursor;
+
+/// The builtins defined in this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("stepwise*", &["[coll]"], "Makes the source of a partial read lazy.", &[], stepwise)
+        .with_conduct(Conduct::Same)
+        .reading(Reading::Source),
+    Builtin::new("realised*", &["[coll]"], "Computes the result of a partial read.", &[], realised)
+        .with_conduct(Conduct::Same)
+        .reading(Reading::Result),
+];
+
+/// The lazy sequence steps defined in this file.
+pub const STEPS: &[&Builtin] = &[&SOURCE];
+
+/// The step that realises a source at once.
+static SOURCE: Builtin = Builtin::new("lazy-source*", &["[coll]"], "The source of a partial read.", &[], source);
+
+fn source(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    as_seq(machine, take(arguments, 0))
+}
+
+fn stepwise(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    let has_several =
+        Cursor::over(collection.clone()).and_then(|cursor| cursor.remaining()).is_some_and(|left| left > 1);
+    // Others are lazy already, need no partial read, or are the function of a call in the other order.
+    if !has_several || machine.is_lazy(&collection) {
+        return Ok(collection);
+    }
+    Ok(machine.lazy(&SOURCE, vec![collection]))
+}
+
+fn realised(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let sequence = take(arguments, 0);
+    if !is_of_source(machine, &sequence)? {
+        return Ok(sequence);
+    }
+    machine.items(sequence).map(Value::list)
+}
+
+/// True for a sequence of unrealised steps over the source of a partial read. All others stay lazy, as they may be
+/// infinite.
+fn is_of_source(machine: &mut Machine, sequence: &Value) -> Outcome<bool> {
+    let mut sequence = sequence.clone();
+    loop {
+        machine.charge(1)?;
+        let Value::Lazy(handle) = &sequence else { return Ok(false) };
+        let State::Waiting(Value::Bound(step)) = machine.core.heap.state(handle)? else { return Ok(false) };
+        if std::ptr::eq(step.builtin, &SOURCE) {
+            return Ok(true);
+        }
+        let inner = step.arguments.iter().find(|argument| matches!(argument, Value::Lazy(_))).cloned();
+        sequence = inner.unwrap_or_default();
+    }
+}

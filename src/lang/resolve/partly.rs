@@ -1,0 +1,142 @@
+//! Partial reads: in `(take 3 (map f xs))`, `f` is called for three items.
+//!
+//! Sequence functions are eager over realised collections. Where an enclosing call reads only a part of their result,
+//! the resolver makes the collection lazy with `stepwise*`, and them with it, unless all functions are the language's
+//! own. If the part is a sequence, `realised*` computes it at once, so that effects keep the order of the program.
+
+use super::{Resolver, names::Meaning};
+use crate::error::Outcome;
+use crate::native::{Builtin, Conduct, Reading};
+use crate::node::{CallBuiltin, Lambda, Node};
+use crate::value::Value;
+
+impl Resolver<'_> {
+    /// Creates the node of a builtin's call.
+    pub(super) fn call_of_builtin(&mut self, mut call: Box<CallBuiltin>) -> Outcome<Node> {
+        let reading = call.builtin.reading;
+        if !matches!(reading, Reading::Few | Reading::Search | Reading::Prefix) {
+            return Ok(Node::CallBuiltin(call));
+        }
+        let is_search = reading == Reading::Search;
+        // The function and the collection may come in either order.
+        let Some(read) = call.arguments.iter_mut().find(|argument| calls_open(argument, is_search)) else {
+            return Ok(Node::CallBuiltin(call));
+        };
+        let source = self.internal("core/stepwise*")?;
+        make_stepwise(read, source);
+        let span = call.span;
+        let node = Node::CallBuiltin(call);
+        if reading != Reading::Prefix {
+            return Ok(node);
+        }
+        let builtin = self.internal("core/realised*")?;
+        Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments: Box::new([node]), span })))
+    }
+
+    fn internal(&mut self, name: &str) -> Outcome<&'static Builtin> {
+        match self.names.meaning(name, &Vec::new)? {
+            Meaning::Builtin(builtin) => Ok(builtin),
+            _ => Err(crate::error::Error::new("InternalError", format!("`{name}` is no builtin")).into()),
+        }
+    }
+}
+
+/// True for a builtin that may read a part of a sequence.
+pub(super) fn is_partial(callee: &Node) -> bool {
+    let Node::Constant(Value::Builtin(builtin)) = callee else { return false };
+    matches!(builtin.reading, Reading::Few | Reading::Search | Reading::Prefix)
+}
+
+/// Returns the call if the node is one of a function that reads stepwise.
+fn stepwise_call(node: &Node) -> Option<&CallBuiltin> {
+    match node {
+        Node::CallBuiltin(call)
+            if matches!(call.builtin.reading, Reading::Stepwise | Reading::Prefix | Reading::Result) =>
+        {
+            Some(call)
+        }
+        _ => None,
+    }
+}
+
+/// True for a chain of stepwise calls, one of which calls a function that may have effects.
+fn calls_open(node: &Node, is_search: bool) -> bool {
+    let mut node = node;
+    while let Some(call) = stepwise_call(node) {
+        let Some((last, others)) = call.arguments.split_last() else { return false };
+        let has_function = !matches!(call.builtin.conduct, Conduct::Take | Conduct::Same);
+        if has_function && others.iter().take(1).any(|function| is_open(function, is_search)) {
+            return true;
+        }
+        node = last;
+    }
+    false
+}
+
+/// Makes the sources of a chain of stepwise calls lazy.
+fn make_stepwise(node: &mut Node, source: &'static Builtin) {
+    let Node::CallBuiltin(call) = node else { return wrap(node, source) };
+    match call.builtin.reading {
+        Reading::Source => {}
+        // The enclosing read decides how far this one goes.
+        Reading::Result => {
+            if let Some(inner) = call.arguments.first_mut() {
+                *node = std::mem::replace(inner, Node::Constant(Value::Nil));
+            }
+        }
+        Reading::Stepwise | Reading::Prefix => {
+            let first = usize::from(call.arguments.len() > 1);
+            for collection in &mut call.arguments[first..] {
+                make_stepwise(collection, source);
+            }
+        }
+        _ => wrap(node, source),
+    }
+}
+
+fn wrap(node: &mut Node, source: &'static Builtin) {
+    let span = match node {
+        Node::CallBuiltin(call) => call.span,
+        Node::Call(call) => call.span,
+        Node::Global(_, span) => *span,
+        _ => crate::span::Span::default(),
+    };
+    let collection = std::mem::replace(node, Node::Constant(Value::Nil));
+    let arguments = Box::new([collection]);
+    *node = Node::CallBuiltin(Box::new(CallBuiltin { builtin: source, native: None, arguments, span }));
+}
+
+/// True unless the node is a function of the language, or data. A search often reads to the end, for which a lazy
+/// sequence is slower; so there a function that calls only the language's own ones is no reason for it.
+fn is_open(node: &Node, is_search: bool) -> bool {
+    match node {
+        Node::Constant(value) => is_open_value(value),
+        Node::Lambda(lambda) => !is_search || is_open_code(lambda),
+        Node::CallBuiltin(call) => call.native.is_some() || call.arguments.iter().any(|part| is_open(part, is_search)),
+        Node::LookUp(_) | Node::Vector(_) | Node::Record(..) | Node::Map(..) | Node::Set(..) => false,
+        _ => true,
+    }
+}
+
+fn is_open_value(value: &Value) -> bool {
+    matches!(value, Value::Tool(_) | Value::Native(_) | Value::Var(_))
+}
+
+fn is_open_code(lambda: &Lambda) -> bool {
+    let mut open: Vec<&Node> = bodies(lambda).collect();
+    while let Some(node) = open.pop() {
+        match node {
+            Node::Call(_) | Node::TailCall(_) | Node::Global(..) | Node::Define(_) => return true,
+            Node::Constant(value) if is_open_value(value) => return true,
+            Node::CallBuiltin(call) if call.native.is_some() => return true,
+            Node::Lambda(inner) => open.extend(bodies(inner)),
+            _ => {}
+        }
+        node.for_each_child(&mut |child| open.push(child));
+    }
+    false
+}
+
+fn bodies(lambda: &Lambda) -> impl Iterator<Item = &Node> {
+    lambda.group.lambdas.iter().flat_map(|code| &code.arities).map(|arity| &arity.body)
+}
