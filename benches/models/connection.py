@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -19,27 +17,10 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from serving import Effect, effects_of
+from settings import Setting
 
 SERVER = Path(__file__).with_name("server.py")
 PING_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How the tools of a data set are offered."""
-
-    is_direct: bool = False
-    lispbox: str = "lispbox"
-    # Further flags of `lispbox serve`.
-    flags: tuple[str, ...] = ()
-    # The folder for what lispbox learns about tools; by default, each trial starts without any.
-    cache: Path | None = None
-    # The time after which a call is given up, in seconds.
-    call_seconds: float = 120.0
-
-    @property
-    def mode(self) -> str:
-        return "direct" if self.is_direct else "lispbox"
 
 
 class ServerGone(Exception):
@@ -122,36 +103,3 @@ async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]
                     for tool in listed.tools
                 ]
                 yield connection
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that `setting` reads."""
-    parser.add_argument(
-        "--direct", action="store_true", help="offer the tools of the data set themselves, without lispbox"
-    )
-    parser.add_argument(
-        "--lispbox", default="lispbox", metavar="PATH", help="the binary; by default `lispbox` in the path"
-    )
-    parser.add_argument(
-        "--flag",
-        action="append",
-        default=[],
-        metavar="FLAG",
-        help="a further flag of `lispbox serve`, such as --flag=--reply=structured; may be repeated",
-    )
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        metavar="FOLDER",
-        help="keep what lispbox learns about the tools from trial to trial in this folder",
-    )
-    parser.add_argument("--call-seconds", type=float, default=120.0, metavar="N", help="give up a call after this time")
-
-
-def setting(options: argparse.Namespace) -> Setting:
-    """The setting of the command line. Exits if there is no such binary."""
-    binary = options.lispbox if options.direct else shutil.which(options.lispbox)
-    if binary is None:
-        sys.exit(f"expected the binary of lispbox at `{options.lispbox}`, found none; pass --lispbox PATH, or --direct")
-    binary = str(Path(binary).absolute()) if os.sep in binary else binary
-    return Setting(options.direct, binary, tuple(options.flag), options.cache, options.call_seconds)

@@ -120,9 +120,10 @@ class Trial:
 
 
 def append(file: Path, record: Record) -> None:
-    """Adds a record to a file."""
-    with file.open("a", encoding="utf-8") as out:
-        out.write(json.dumps(dataclasses.asdict(record)) + "\n")
+    """Adds a record to a file, in one piece, so that several trials can share it."""
+    line = json.dumps(dataclasses.asdict(record)) + "\n"
+    with file.open("ab", buffering=0) as out:
+        out.write(line.encode())
 
 
 def read(file: Path) -> list[Record]:

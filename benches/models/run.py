@@ -17,10 +17,11 @@ from pathlib import Path
 import connection
 import records
 import sets
-from connection import Setting
+import settings
 from endpoints import APIS, Conversation, Endpoint, EndpointError
 from records import Record, Trial
 from report import table
+from settings import Setting
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar="JSON",
         help="further fields of each request, such as '{\"temperature\": 0}'",
     )
-    connection.add_arguments(parser)
+    settings.add_arguments(parser)
     options = parser.parse_args(arguments)
     if not options.endpoint.startswith(("http://", "https://")):
         parser.error(f"--endpoint must begin with http:// or https://, got {options.endpoint}")
@@ -160,7 +161,7 @@ def main(arguments: list[str] | None = None) -> None:
     plan = Plan(
         endpoint,
         options.api,
-        connection.setting(options),
+        settings.of(options),
         options.label,
         options.instructions,
         options.max_rounds,

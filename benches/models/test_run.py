@@ -7,10 +7,10 @@ from pathlib import Path
 
 import records
 import run
-from connection import Setting
 from endpoints import Endpoint
 from report import cell, table
 from scripted import Fails, Says, Scripted
+from settings import Setting
 
 LISPBOX = (
     os.environ.get("LISPBOX") or shutil.which("lispbox") or str(Path(__file__).parents[2] / "target/release/lispbox")

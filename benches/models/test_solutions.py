@@ -8,7 +8,7 @@ from pathlib import Path
 
 import connection
 import sets
-from connection import Setting
+from settings import Setting
 from test_run import LISPBOX, needs_lispbox
 
 

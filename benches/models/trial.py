@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import socket
@@ -21,15 +20,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import connection
-import records
 import sets
-from records import Record, Trial
+import settings
 
 Message = dict[str, Any]
-
-# The size of a message between the command and the process of a trial, in bytes.
-LARGEST = 64 << 20
 
 
 def folder() -> Path:
@@ -43,88 +37,6 @@ def folder() -> Path:
 
 def socket_of(task: str) -> Path:
     return folder() / (task.replace("/", ".") + ".sock")
-
-
-def sheet(trial: Trial) -> str:
-    """Everything that a model sees before its first call."""
-    tools = []
-    for tool in trial.connection.tools:
-        schema = json.dumps(tool["input_schema"], ensure_ascii=False)
-        tools.append(f"### {tool['name']}\n\n{tool['description']}\n\nArguments: {schema}")
-    return "\n\n".join(["## System", trial.system, "## Tools", *tools, "## User", trial.task.prompt])
-
-
-class Broker:
-    """The process of a trial: holds the connection, and answers the commands until the trial ends."""
-
-    def __init__(self, trial: Trial, file: Path) -> None:
-        self.trial, self.file = trial, file
-        self.ended = asyncio.Event()
-        # One command at a time, so that the counts are in order.
-        self.turn = asyncio.Lock()
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            message = json.loads(await reader.readline())
-            async with self.turn:
-                reply = await self.reply(message)
-        except connection.ServerGone as error:
-            reply = self.end("server_error", reason=str(error))
-        except ValueError as error:
-            reply = {"failure": str(error)}
-        writer.write(json.dumps(reply).encode() + b"\n")
-        try:
-            await writer.drain()
-            writer.close()
-            await writer.wait_closed()
-        except ConnectionError:
-            pass  # The command has been interrupted; the call is counted.
-
-    async def reply(self, message: Message) -> Message:
-        if self.ended.is_set():
-            return {"failure": "the trial has ended"}
-        if message["do"] == "call":
-            self.trial.record.rounds += 1
-            reply = await self.trial.call(message["tool"], message["arguments"])
-            return {"text": reply.text, "is_error": reply.is_error}
-        if message["do"] == "answer":
-            self.trial.record.rounds += 1
-            return self.end("answered", answer=message["text"])
-        return self.end("abandoned")
-
-    def end(self, outcome: str, answer: str = "", reason: str = "") -> Message:
-        record = self.trial.end(outcome, answer, reason)
-        records.append(self.file, record)
-        self.ended.set()
-        return {
-            "right": record.right,
-            "outcome": record.outcome,
-            "calls": record.calls,
-            "characters": record.characters,
-            "errors": record.errors,
-            "file": str(self.file),
-        }
-
-
-async def hold(options: argparse.Namespace) -> None:
-    """Runs the process of a trial. Its first line of output is the sheet, as JSON."""
-    setting = connection.setting(options)
-    record = Record(options.task, setting.mode, options.model, "manual", options.label)
-    path = socket_of(options.task)
-    async with connection.connected(setting, options.task.split("/")[0]) as tools:
-        broker = Broker(Trial(record, tools, options.instructions), options.records.absolute())
-        server = await asyncio.start_unix_server(broker.handle, path, limit=LARGEST)
-        try:
-            print(json.dumps({"sheet": sheet(broker.trial)}), flush=True)
-            # The command that has started this process reads no further.
-            sys.stdout = sys.stderr
-            async with asyncio.timeout(options.seconds):
-                await broker.ended.wait()
-        except TimeoutError:
-            broker.end("out_of_time", reason=f"no answer within {options.seconds:g} s")
-        finally:
-            path.unlink(missing_ok=True)
-            server.close()
 
 
 def ask(task: str, message: Message) -> Message:
@@ -164,7 +76,7 @@ def start(options: argparse.Namespace, arguments: list[str]) -> None:
         sys.exit(str(error))
     if names != [options.task]:
         sys.exit(f"expected one task, such as {names[0]}, got the data set {options.task}")
-    connection.setting(options)  # Reports a missing binary here.
+    settings.of(options)  # Reports a missing binary here.
     if is_running(options.task):
         sys.exit(
             f"a trial of {options.task} is under way; end it with `trial.py answer` or `trial.py stop {options.task}`"
@@ -173,7 +85,7 @@ def start(options: argparse.Namespace, arguments: list[str]) -> None:
     log = socket_of(options.task).with_suffix(".log")
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, __file__, "hold", *arguments],
+            [sys.executable, Path(__file__).with_name("holding.py"), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -199,32 +111,32 @@ def arguments_of(options: argparse.Namespace) -> Any:
         return text
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `start`."""
+    parser.add_argument("task", metavar="TASK")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        default=Path("records.jsonl"),
+        metavar="FILE",
+        help="the file to which the record is added; records.jsonl by default",
+    )
+    parser.add_argument("--model", default="manual", metavar="NAME", help="who plays the model")
+    parser.add_argument(
+        "--label", default="", help="a name for these trials in the report, such as a version of lispbox"
+    )
+    parser.add_argument(
+        "--instructions", action="store_true", help="add the server's instructions to the system prompt"
+    )
+    parser.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="end the trial after this time")
+    settings.add_arguments(parser)
+
+
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(description="Trials in which you play the model.")
     commands = out.add_subparsers(dest="command", required=True)
     commands.add_parser("tasks", help="list the names of the tasks")
-    for name, text in (
-        ("start", "begin a trial and print what a model sees"),
-        ("hold", "the process that `start` leaves"),
-    ):
-        one = commands.add_parser(name, help=text)
-        one.add_argument("task", metavar="TASK")
-        one.add_argument(
-            "--records",
-            type=Path,
-            default=Path("records.jsonl"),
-            metavar="FILE",
-            help="the file to which the record is added; records.jsonl by default",
-        )
-        one.add_argument("--model", default="manual", metavar="NAME", help="who plays the model")
-        one.add_argument(
-            "--label", default="", help="a name for these trials in the report, such as a version of lispbox"
-        )
-        one.add_argument(
-            "--instructions", action="store_true", help="add the server's instructions to the system prompt"
-        )
-        one.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="end the trial after this time")
-        connection.add_arguments(one)
+    add_arguments(commands.add_parser("start", help="begin a trial and print what a model sees"))
     call = commands.add_parser("call", help="call a tool")
     call.add_argument("task", metavar="TASK")
     call.add_argument("tool", metavar="TOOL")
@@ -246,8 +158,6 @@ def main() -> None:
         print("\n".join(sets.tasks()))
     elif options.command == "start":
         start(options, sys.argv[2:])
-    elif options.command == "hold":
-        asyncio.run(hold(options))
     elif options.command == "call":
         reply = ask(options.task, {"do": "call", "tool": options.tool, "arguments": arguments_of(options)})
         if "outcome" in reply:
