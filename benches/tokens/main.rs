@@ -97,7 +97,7 @@ fn names(encoding: &CoreBPE) {
             .collect();
         format!("{} for {count}", encoding.encode_ordinary(&names.join("\n")).len())
     });
-    println!("\nThe names of all tools have as many tokens as: {}.", tokens.join(", "));
+    println!("\nTokens of the names of all tools: {}.", tokens.join(", "));
 }
 
 /// The definitions in the reply of a server.
