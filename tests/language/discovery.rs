@@ -3,19 +3,23 @@
 use crate::common;
 
 use common::{Scripted, session};
-use lispbox::lang::{Catalogue, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply};
+use lispbox::lang::{Catalogue, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolHints, ToolReply};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A host with these tools, none of which can be called.
+#[derive(Default)]
 struct Shelves {
     tools: Vec<Arc<Tool>>,
+    /// Servers without tools.
+    others: Vec<String>,
+    missing: Vec<(String, String)>,
 }
 
 impl Shelves {
     fn new(tools: Vec<Tool>) -> Arc<Shelves> {
-        Arc::new(Shelves { tools: tools.into_iter().map(Arc::new).collect() })
+        Arc::new(Shelves { tools: tools.into_iter().map(Arc::new).collect(), ..Shelves::default() })
     }
 
     /// Creates a host with that many servers, and that many tools on each.
@@ -44,6 +48,7 @@ impl Host for Shelves {
     fn servers(&self) -> Vec<Server> {
         let mut names: Vec<&str> = self.tools.iter().map(|tool| tool.server.as_str()).collect();
         names.dedup();
+        names.extend(self.others.iter().map(String::as_str));
         let description = "a service for teams, ".repeat(20);
         names.into_iter().map(|name| Server { name: name.to_string(), description: description.clone() }).collect()
     }
@@ -53,7 +58,7 @@ impl Host for Shelves {
     }
 
     fn catalogue(&self) -> Catalogue {
-        Catalogue { tools: self.tools.clone(), missing: Vec::new() }
+        Catalogue { tools: self.tools.clone(), missing: self.missing.clone() }
     }
 
     fn call(&self, _: ToolCall) -> ToolReply {
@@ -122,8 +127,8 @@ fn office() -> Arc<Shelves> {
 #[test]
 fn a_line_says_how_a_tool_is_called_and_what_it_gives() {
     let listing = "\
-(office/send_email :body string :to [{:email string :name? string}] :priority? \"low\"|\"high\"=\"low\" :reply-to? string) -> {:id string :sent_at? string|nil}  Sends an email
-(office/list_meetings :day? any) -> seen [{:id integer :title? string}]  Lists meetings
+(office/send_email :body string :to [{:email string :name? string}] :priority? \"low\"|\"high\"=\"low\" :reply-to? string) -> {:id :sent_at?}  Sends an email
+(office/list_meetings :day? any) -> seen [{:id :title?}]  Lists meetings
 (office/room)
 ";
     assert_eq!(prints(&mut session(), "(dir 'office)", &office()), listing);
@@ -191,10 +196,86 @@ fn answers_stay_short_whatever_stands_behind() {
         assert!(text.len() < most, "{program}: {} bytes\n{text}", text.len());
     }
     let text = prints(&mut session, "(dir)", &crowd);
-    assert!(text.contains("\n… and 160 more, search with (apropos \"word\")\n"), "{text}");
+    assert!(text.contains("\n… and 160 more servers, search with (apropos \"word\")\n"), "{text}");
     let text = prints(&mut session, "(dir 'service-0)", &giant);
     assert!(text.ends_with("\n… and 460 more, search with (apropos \"word\")\n") && text.len() < 6_000, "{text}");
     assert!(session.describe(None, crowd).len() < 6_000);
+}
+
+/// The part of `(dir)` about servers and tools.
+fn overview(host: &Arc<Shelves>) -> String {
+    let text = prints(&mut session(), "(dir)", host);
+    let (servers, rest) = text.split_once("Namespaces: ").expect("the language has namespaces");
+    assert!(rest.ends_with("Search with (apropos \"word\"), read with (doc name).\n"), "{rest}");
+    let (heading, servers) = servers.split_once('\n').expect("a heading");
+    assert_eq!(heading, "Tools by server ((dir 'name) lists those of one, (doc name/tool) says all of one tool):");
+    servers.to_owned()
+}
+
+#[test]
+fn one_look_shows_the_signatures_of_all_tools_if_they_fit() {
+    let office = office();
+    let listed = prints(&mut session(), "(dir 'office)", &office);
+    let lines: String = listed.lines().map(|line| format!("  {line}\n")).collect();
+    let text = overview(&office);
+    assert!(text.starts_with("office  a service for teams, ") && text.ends_with(&lines), "{text}");
+    assert!(session().describe(None, office.clone()).ends_with(&prints(&mut session(), "(dir)", &office)));
+}
+
+#[test]
+fn of_many_tools_each_server_shows_its_most_useful_ones() {
+    let tool = |server: &str, name: &str, read_only: bool, seen: bool| Tool {
+        server: server.into(),
+        name: name.into(),
+        description: format!("Does {name} with {} of the service.", "very many things and ".repeat(4)),
+        input_schema: json!({"type": "object"}),
+        hints: ToolHints { read_only: Some(read_only), ..ToolHints::default() },
+        seen: seen.then(|| json!({"type": "string"})),
+        ..Tool::default()
+    };
+    let large = (0..200).map(|at| match at {
+        120 => tool("large", "used", false, true),
+        150 => tool("large", "list_items", true, false),
+        _ => tool("large", &format!("change_{at}"), false, false),
+    });
+    let small = ["add", "remove"].map(|name| tool("small", name, false, false));
+    let text = overview(&Shelves::new(large.chain(small).collect()));
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = |name: &str| lines.iter().position(|line| line.starts_with(&format!("  ({name})")));
+    assert!(shown("large/used") < shown("large/list_items") && shown("large/used").is_some(), "{text}");
+    assert!(shown("small/add").is_some() && shown("small/remove").is_some(), "{text}");
+    let more = lines.iter().find(|line| line.starts_with("  … ")).expect("some are left out");
+    assert!(more.ends_with(" more: (dir 'large)"), "{more}");
+    assert!((2_500..3_400).contains(&text.chars().count()), "{} characters", text.chars().count());
+}
+
+#[test]
+fn a_server_without_answer_is_named_with_its_reason() {
+    let mut office = Arc::into_inner(office()).expect("just created");
+    office.missing.push(("office".to_owned(), "did not\nstart".to_owned()));
+    office.tools.clear();
+    office.others.push("office".to_owned());
+    let text = overview(&Arc::new(office));
+    assert!(text.ends_with("\n  its tools are not known: did not start\n"), "{text}");
+}
+
+#[test]
+fn a_line_keeps_what_arguments_must_look_like() {
+    let tool = Tool {
+        server: "crm".into(),
+        name: "find_tickets".into(),
+        description: "Finds tickets by state, e.g. open ones, in v1.2 of the API. More text.".into(),
+        input_schema: json!({"type": "object", "required": ["owner"], "properties": {
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+            "owner": {"type": "string", "description": "Whose tickets; the e-mail address of the owner."},
+            "since": {"type": "string", "format": "date-time"},
+            "text": {"type": "string", "description": "What to look for."}}}),
+        ..Tool::default()
+    };
+    let expected = "\
+(crm/find_tickets :owner string(e-mail address of the owner) :limit? integer(1..100)=20 :since? string(date-time) :text? string)  Finds tickets by state, e.g. open ones, in v1.2 of the API
+";
+    assert_eq!(prints(&mut session(), "(dir 'crm)", &Shelves::new(vec![tool])), expected);
 }
 
 #[test]

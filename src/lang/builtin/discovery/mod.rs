@@ -2,8 +2,10 @@
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
 mod code;
+mod overview;
 mod places;
 mod search;
+mod sentences;
 pub(crate) mod shape;
 mod signature;
 pub mod vocabulary;
@@ -33,9 +35,6 @@ pub const TABLE: &[Builtin] = &[
 /// Maximum length of the preview of a value, in bytes.
 const PREVIEW: usize = 60;
 
-/// Maximum length of a server's description, in characters.
-const DESCRIPTION: usize = 100;
-
 /// Maximum number of lines in a list of servers, tools or definitions; a search finds the rest.
 const LISTED: usize = 40;
 
@@ -44,7 +43,7 @@ const ASKED: usize = 256;
 
 fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = match arguments.first() {
-        None => servers_and_namespaces(machine),
+        None => overview::overview(machine)?,
         Some(name) => {
             let name = name_of(machine, name)?;
             one_place(machine, &name)?
@@ -165,7 +164,7 @@ fn cut(text: &str) -> &str {
 pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outcome<String> {
     let Some(query) = query.map(str::trim).map(cut).filter(|query| !query.is_empty()) else {
         let mut out = bindings(machine)?;
-        out.push_str(&servers_and_namespaces(machine));
+        out.push_str(&overview::overview(machine)?);
         return Ok(out);
     };
     // REPL users may write `(doc f)` or `'f` here.
@@ -221,24 +220,6 @@ fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
     Ok(format!("{kind}{size}: {}", preview.text))
 }
 
-/// Implements `(dir)`: lists the servers and the namespaces of the language.
-fn servers_and_namespaces(machine: &mut Machine) -> String {
-    let mut out = String::new();
-    let servers = machine.core.host.servers();
-    if servers.is_empty() {
-        out.push_str("No tool servers are configured.\n");
-    } else {
-        out.push_str("Servers (list one with (dir 'name)):\n");
-        out.push_str(&listed(&servers, |server| {
-            let line = foreign_text::lines(&server.description).into_iter().next().unwrap_or_default();
-            format!("  {}  {}", foreign_text::name(&server.name), shape::cut(line, DESCRIPTION))
-        }));
-    }
-    let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
-    out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
-    out
-}
-
 /// Implements `(dir 'mail)`: lists the tools of a server, or the functions of a namespace.
 fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let host = machine.core.host.clone();
@@ -250,7 +231,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
         return match &*tools {
-            Ok(tools) => Ok(listed(tools, |tool| signature::line(tool))),
+            Ok(tools) => Ok(listed(tools, |tool| tool.signature())),
             Err(error) => Err(Error::new(error.kind.code(), error.message.clone()).about(&name).into()),
         };
     }

@@ -1,6 +1,5 @@
 //! Search over all names: tools, definitions, builtins, forms.
 
-use super::signature;
 use crate::error::Outcome;
 use crate::foreign_text;
 use crate::index::{FAR, Hits, Index, Indexed};
@@ -25,8 +24,7 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     // Matching one name against one query word costs about as much as a few evaluation steps.
     machine.charge(100 + names as u64 * (1 + query.split_whitespace().count() as u64))?;
     // The sort is stable: matches of equal score stay in the order tools, definitions, language.
-    let mut lines: Vec<(f64, String)> =
-        found.tools.iter().map(|(tool, score)| (*score, signature::line(tool))).collect();
+    let mut lines: Vec<(f64, String)> = found.tools.iter().map(|(tool, score)| (*score, tool.signature())).collect();
     let things = machine.core.globals.iter().map(|global| Indexed {
         place: "",
         name: global.name,

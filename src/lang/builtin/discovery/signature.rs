@@ -1,17 +1,13 @@
 //! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
 use super::super::pages::has_pages;
-use super::shape::{cut, literal, shape};
+use super::sentences::{first_sentence, remark};
+use super::shape::{Detail, Sketch, cut, literal};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
 use serde_json::Value as Json;
 use std::fmt::Write;
 
-/// Maximum length of a one-line description, in characters.
-const LINE: usize = 100;
-/// Maximum length of the call (in bytes) and of the result's shape (in characters) on one line.
-const CALL: usize = 160;
-const RESULT: usize = 80;
 /// Maximum number of parameters shown, and maximum length of a parameter's name, in characters.
 const PARAMETERS: usize = 100;
 const NAME: usize = 100;
@@ -19,59 +15,135 @@ const NAME: usize = 100;
 const KIND: usize = 60;
 const WIDE: usize = 400;
 
+/// The maximum lengths of the parts of a line.
+#[derive(Clone, Copy)]
+pub struct Widths {
+    /// Of the call with its optional arguments, in bytes.
+    call: usize,
+    /// Of the result's shape, in characters.
+    result: usize,
+    /// Of the description, in characters.
+    description: usize,
+}
+
+/// The lengths of a line in a list, and those where many tools have to share little room.
+pub const USUAL: Widths = Widths { call: 160, result: 120, description: 100 };
+pub const NARROW: Widths = Widths { call: 110, result: 60, description: 40 };
+
 impl Tool {
     /// Returns the call, the result as far as known, and the description on one line: `(mail/search :query string
-    /// :limit? integer=50) -> [{:id string}]  finds mail`.
+    /// :limit? integer(1..100)=50) -> [{:id :from}]  finds mail`.
     pub fn signature(&self) -> String {
-        line(self)
+        line(self, USUAL)
+    }
+
+    /// Returns the shape of the result with its types, if anything is known of it: `[{:id string :size? integer}]`, or
+    /// `seen [{:id string}]` if it was inferred from results.
+    pub fn returns(&self) -> Option<String> {
+        result(self, Detail::Types, WIDE).map(|(origin, shape)| format!("{origin}{shape}"))
     }
 }
 
-/// Formats a tool on one line: `(mail/search :query string :limit? integer=50) -> [{:id string}]  description`.
-pub fn line(tool: &Tool) -> String {
-    let lines = foreign_text::lines(beginning(&tool.description));
-    let first = lines.first().map_or("", |first| first.split(". ").next().unwrap_or_default());
-    let short = cut(first.trim_end_matches('.').to_string(), LINE);
-    let result = result(tool, RESULT).map(|(said, shape)| format!(" -> {said}{shape}")).unwrap_or_default();
+/// Formats a tool on one line: `(mail/search :query string :limit? integer=50) -> [{:id :from}]  description`.
+pub fn line(tool: &Tool, widths: Widths) -> String {
+    let short = cut(first_sentence(&tool.description), widths.description);
+    let result = result(tool, Detail::Keys, widths.result).map(|(said, shape)| format!(" -> {said}{shape}"));
     let pages = if has_pages(tool) { "  ; pages: all-pages" } else { "" };
-    let described = format!("{}{result}  {short}", call_within(tool, CALL));
+    let described = format!("{}{}  {short}", call_within(tool, widths.call), result.unwrap_or_default());
     format!("{}{pages}", described.trim_end())
 }
 
 /// Formats the call with its parameters, required ones first.
 pub fn call(tool: &Tool) -> String {
-    call_within(tool, usize::MAX)
+    let parameters = Parameter::all(tool, KIND);
+    let shown = parameters.iter().take(PARAMETERS).map(|parameter| parameter.written(false));
+    let more = if parameters.len() > PARAMETERS { " …" } else { "" };
+    format!("({}{}{more})", foreign_text::qualified(&tool.server, &tool.name), shown.collect::<String>())
 }
 
-/// Formats the call with all required parameters, and as many optional ones as fit into `width` bytes.
+/// Formats the call with all required parameters, and as many optional ones as fit into `width` bytes. Remarks from
+/// their descriptions are added, first to the required ones, where there is room.
 fn call_within(tool: &Tool, width: usize) -> String {
-    let mut out = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
-    let parameters = tool.parameters();
-    let written = written_names(parameters.iter().map(|(name, _)| *name));
-    for (at, ((name, required), written)) in parameters.into_iter().zip(written).enumerate() {
-        let mark = if required { "" } else { "?" };
-        let argument = format!(" {}{mark} {}", shown(&written), kind(tool, name, KIND));
-        if at == PARAMETERS || (!required && out.len() + argument.len() > width) {
-            out.push_str(" …");
+    let start = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
+    let parameters = Parameter::all(tool, KIND);
+    let mut length = start.len() + 1;
+    let mut shown: Vec<(&Parameter<'_>, bool)> = Vec::new();
+    for parameter in parameters.iter().take(PARAMETERS) {
+        length += parameter.written(false).len();
+        if !parameter.is_required && length > width {
             break;
         }
-        out.push_str(&argument);
+        shown.push((parameter, false));
     }
-    out + ")"
+    let is_cut = shown.len() < parameters.len();
+    if !is_cut {
+        for (parameter, with_remark) in &mut shown {
+            let Some(remark) = parameter.remark() else { continue };
+            if length + remark.len() + 2 <= width {
+                length += remark.len() + 2;
+                *with_remark = true;
+            }
+        }
+    }
+    let written: String = shown.iter().map(|(parameter, with_remark)| parameter.written(*with_remark)).collect();
+    format!("{start}{written}{})", if is_cut { " …" } else { "" })
 }
 
-/// Formats the name of a parameter as programs write it, truncated to [`NAME`] characters.
-fn shown(written: &str) -> String {
-    foreign_text::argument(&cut(written.to_owned(), NAME))
+/// A parameter of a tool.
+struct Parameter<'t> {
+    /// The name as programs write it.
+    name: String,
+    is_required: bool,
+    schema: Option<&'t Json>,
+    /// The type, without the default.
+    kind: String,
 }
 
-/// Formats the type of a parameter, with its enumeration values or default.
-fn kind(tool: &Tool, name: &str, width: usize) -> String {
-    let Some(schema) = property(tool, name) else { return "any".to_string() };
-    let (shape, _) = shape(schema, &tool.input_schema, width);
-    match schema.get("default") {
-        Some(default) if !default.is_null() => format!("{shape}={}", literal(default)),
-        _ => shape,
+impl Parameter<'_> {
+    /// Returns the parameters of a tool, required ones first, with types of at most `width` characters.
+    fn all(tool: &Tool, width: usize) -> Vec<Parameter<'_>> {
+        let parameters = tool.parameters();
+        let written = written_names(parameters.iter().map(|(name, _)| *name));
+        // The types of parameters that are not shown are not needed.
+        let kinds = parameters.iter().zip(written).enumerate().map(|(at, ((name, is_required), written))| {
+            let schema = property(tool, name);
+            let kind = match schema {
+                Some(schema) if at < PARAMETERS => Sketch::of(schema, &tool.input_schema).written(Detail::Types, width),
+                _ => "any".to_string(),
+            };
+            let name = foreign_text::argument(&cut(written.into_owned(), NAME));
+            Parameter { name, is_required: *is_required, schema, kind }
+        });
+        kinds.collect()
+    }
+
+    /// Formats the parameter behind others in a call: ` :limit? integer=50`.
+    fn written(&self, with_remark: bool) -> String {
+        let mark = if self.is_required { "" } else { "?" };
+        let remark = self.remark().filter(|_| with_remark).map(|remark| format!("({remark})")).unwrap_or_default();
+        format!(" {}{mark} {}{remark}{}", self.name, self.kind, self.default())
+    }
+
+    /// Returns the type with the default: `integer=50`.
+    fn kind_and_default(&self) -> String {
+        format!("{}{}", self.kind, self.default())
+    }
+
+    fn default(&self) -> String {
+        match self.schema.and_then(|schema| schema.get("default")) {
+            Some(default) if !default.is_null() => format!("={}", literal(default)),
+            _ => String::new(),
+        }
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.schema?.get("description")?.as_str()
+    }
+
+    /// Returns what its description says about its values, unless the type says it.
+    fn remark(&self) -> Option<String> {
+        let is_told = self.kind.contains(['(', '"', '…', '{']);
+        self.description().filter(|_| !is_told).and_then(remark)
     }
 }
 
@@ -81,16 +153,17 @@ fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
 
 /// Returns the shape of the tool's result with a prefix for its origin: empty if the server declares it, `seen ` if it
 /// was inferred from results.
-fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
-    let shown = |schema: &Json| shape(schema, schema, width).0;
+fn result(tool: &Tool, detail: Detail, width: usize) -> Option<(&'static str, String)> {
+    let sketch = |schema: &Json| Sketch::of(schema, schema);
     // A declared shape that is merely an object carries less information than one inferred from results.
-    let promised = tool.output_schema.as_ref().map(shown);
-    match (promised, &tool.seen) {
-        (Some(shape), None) => Some(("", shape)),
-        (Some(shape), _) if !["any", "object", "[any]", "[object]"].contains(&shape.as_str()) => Some(("", shape)),
-        (_, Some(schema)) => Some(("seen ", shown(schema))),
-        (None, None) => None,
-    }
+    let promised = tool.output_schema.as_ref().map(sketch);
+    let (origin, sketch) = match (promised, &tool.seen) {
+        (Some(promised), Some(schema)) if promised.is_bare() => ("seen ", sketch(schema)),
+        (Some(promised), _) => ("", promised),
+        (None, Some(schema)) => ("seen ", sketch(schema)),
+        (None, None) => return None,
+    };
+    Some((origin, sketch.written(detail, width)))
 }
 
 /// Formats all that is known of a tool: call, description, parameters, result.
@@ -99,19 +172,17 @@ pub fn full(tool: &Tool) -> String {
     for line in foreign_text::lines(&tool.description) {
         let _ = writeln!(out, "{}", format!("  {line}").trim_end());
     }
-    let parameters = tool.parameters();
-    let written = written_names(parameters.iter().map(|(name, _)| *name));
-    let more = parameters.len().saturating_sub(PARAMETERS);
-    for ((name, required), written) in parameters.into_iter().zip(written).take(PARAMETERS) {
-        let described = property(tool, name).and_then(|schema| schema.get("description")).and_then(Json::as_str);
-        let need = if required { ", required" } else { "" };
-        let described = described.map(|text| format!("  {}", foreign_text::line(text))).unwrap_or_default();
-        let _ = writeln!(out, "  {} {}{need}{described}", shown(&written), kind(tool, name, WIDE));
+    let parameters = Parameter::all(tool, WIDE);
+    for parameter in parameters.iter().take(PARAMETERS) {
+        let described = parameter.description().map(|text| format!("  {}", foreign_text::line(text)));
+        let need = if parameter.is_required { ", required" } else { "" };
+        let kind = parameter.kind_and_default();
+        let _ = writeln!(out, "  {} {kind}{need}{}", parameter.name, described.unwrap_or_default());
     }
-    if more > 0 {
-        let _ = writeln!(out, "  … and {more} more");
+    if parameters.len() > PARAMETERS {
+        let _ = writeln!(out, "  … and {} more", parameters.len() - PARAMETERS);
     }
-    match result(tool, WIDE) {
+    match result(tool, Detail::Types, WIDE) {
         Some(("", shape)) => _ = writeln!(out, "  returns {shape}"),
         Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server does not declare this"),
         None => {}
@@ -122,13 +193,6 @@ pub fn full(tool: &Tool) -> String {
     }
     let _ = writeln!(out, "  (doc {name} :schema) shows its JSON Schema");
     out
-}
-
-/// Returns the part of a description that a one-line summary is taken from.
-fn beginning(description: &str) -> &str {
-    const LOOKED_AT: usize = 4_000;
-    let description = description.trim_start();
-    &description[..description.floor_char_boundary(LOOKED_AT)]
 }
 
 /// Formats the JSON Schemas of a tool as declared by its server.

@@ -1,7 +1,15 @@
 //! A compact notation for the shape that a JSON Schema describes: `{:id string :labels [string] :size? integer}`.
+//!
+//! [`Sketch::of`] reads the schema once. The [`Sketch`] is then written to any width: in full, or with the keys alone.
+
+mod bounds;
+mod sketch;
+
+pub use sketch::{Detail, Sketch};
 
 use crate::foreign_text;
 use serde_json::{Map, Value as Json};
+use sketch::{Field, Part};
 use std::cell::Cell;
 
 /// Maximum depth of expanded objects, and of any nesting.
@@ -21,11 +29,11 @@ const REFERENCE: usize = 1_000;
 /// Maximum length of a literal value, in characters.
 const LITERAL: usize = 40;
 
-/// Describes a schema in at most about `width` characters, resolving references in `root`. The flag is true if nil is
-/// among the values.
-pub fn shape(schema: &Json, root: &Json, width: usize) -> (String, bool) {
-    let (text, has_nil) = Shapes { root, left: Cell::new(PARTS) }.of(schema, Depth::default());
-    (cut(text, width), has_nil)
+impl Sketch {
+    /// Reads the shape that a schema describes, resolving references in `root`.
+    pub fn of(schema: &Json, root: &Json) -> Sketch {
+        Shapes { root, left: Cell::new(PARTS) }.of(schema, Depth::default())
+    }
 }
 
 /// Follows references within the same document. Returns `None` if a reference is dangling or too long, or if the chain
@@ -96,137 +104,101 @@ impl Depth {
     }
 }
 
-/// The alternatives of a value, without duplicates; nil is tracked separately.
-#[derive(Default)]
-struct Choices {
-    shown: Vec<String>,
-    has_nil: bool,
-}
-
-impl Choices {
-    fn add(&mut self, text: String) {
-        if !self.shown.contains(&text) {
-            self.shown.push(text);
-        }
-    }
-
-    fn add_literal(&mut self, value: &Json) {
-        match value {
-            Json::Null => self.has_nil = true,
-            value => self.add(literal(value)),
-        }
-    }
-}
-
 impl Shapes<'_> {
-    fn of(&self, schema: &Json, depth: Depth) -> (String, bool) {
-        let mut choices = Choices::default();
-        self.add(schema, depth, &mut choices);
-        let text = match choices.shown.as_slice() {
-            [] if choices.has_nil => "nil".to_string(),
-            [] => "any".to_string(),
-            shown => shown.join("|"),
-        };
-        (text, choices.has_nil)
+    fn of(&self, schema: &Json, depth: Depth) -> Sketch {
+        let mut sketch = Sketch::default();
+        self.add(schema, depth, &mut sketch);
+        sketch
     }
 
     /// Adds what a schema describes. Nested alternatives are flattened.
-    fn add(&self, schema: &Json, depth: Depth, choices: &mut Choices) {
+    fn add(&self, schema: &Json, depth: Depth, sketch: &mut Sketch) {
         if depth.parts == NESTING || self.left.get() == 0 {
-            return choices.add("…".to_string());
+            return sketch.add(Part::Beyond);
         }
         self.left.set(self.left.get() - 1);
         let depth = Depth { parts: depth.parts + 1, ..depth };
         let schema = meant(schema, self.root).unwrap_or(&Json::Null);
         if let Some(value) = schema.get("const") {
-            return choices.add_literal(value);
+            return sketch.add_literal(value);
         }
         if let Some(values) = schema.get("enum").and_then(Json::as_array) {
             let (nils, values): (Vec<&Json>, Vec<&Json>) =
                 values.iter().take(LOOKED_AT).partition(|value| value.is_null());
-            nils.iter().chain(values.iter().take(CHOICES)).for_each(|value| choices.add_literal(value));
+            nils.iter().chain(values.iter().take(CHOICES)).for_each(|value| sketch.add_literal(value));
             if values.len() > CHOICES {
-                choices.add("…".to_string());
+                sketch.add(Part::Beyond);
             }
             return;
         }
         if let Some(several) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Json::as_array) {
-            return several.iter().take(CHOICES).for_each(|schema| self.add(schema, depth, choices));
+            return several.iter().take(CHOICES).for_each(|schema| self.add(schema, depth, sketch));
         }
         match schema.get("type") {
             Some(Json::Array(names)) => {
-                names.iter().take(CHOICES).for_each(|name| self.add_type(schema, name.as_str(), depth, choices))
+                names.iter().take(CHOICES).for_each(|name| self.add_type(schema, name.as_str(), depth, sketch))
             }
-            Some(name) => self.add_type(schema, name.as_str(), depth, choices),
-            None if schema.get("properties").is_some() => self.add_type(schema, Some("object"), depth, choices),
+            Some(name) => self.add_type(schema, name.as_str(), depth, sketch),
+            None if schema.get("properties").is_some() => self.add_type(schema, Some("object"), depth, sketch),
             None => match schema.get("allOf").and_then(Json::as_array).and_then(|all| all.first()) {
-                Some(first) => self.add(first, depth, choices),
-                None => choices.add("any".to_string()),
+                Some(first) => self.add(first, depth, sketch),
+                None => sketch.add(Part::any()),
             },
         }
     }
 
-    fn add_type(&self, schema: &Json, name: Option<&str>, depth: Depth, choices: &mut Choices) {
+    fn add_type(&self, schema: &Json, name: Option<&str>, depth: Depth, sketch: &mut Sketch) {
         match name {
-            Some("null") => choices.has_nil = true,
-            name => choices.add(self.typed(schema, name.unwrap_or("any"), depth)),
-        }
-    }
-
-    fn typed(&self, schema: &Json, name: &str, depth: Depth) -> String {
-        match name {
-            "array" => {
-                let tuple = schema.get("prefixItems").and_then(Json::as_array);
-                let items = match tuple {
-                    Some(items) => items.iter().take(KEYS).map(|item| self.inside(item, depth)).collect(),
-                    None => vec![schema.get("items").map_or("any".to_string(), |item| self.inside(item, depth))],
-                };
-                format!("[{}]", items.join(" "))
+            Some("null") => sketch.has_nil = true,
+            Some("array") => sketch.add(self.list(schema, depth)),
+            Some("object") => sketch.add(self.object(schema, depth)),
+            Some(name) => {
+                let text = foreign_text::name(name).into_owned();
+                sketch.add(Part::Type { text, note: bounds::of(schema, name) });
             }
-            "object" => self.object(schema, depth),
-            name => foreign_text::name(name).into_owned(),
+            None => sketch.add(Part::any()),
         }
     }
 
-    fn object(&self, schema: &Json, depth: Depth) -> String {
+    fn list(&self, schema: &Json, depth: Depth) -> Part {
+        let tuple = schema.get("prefixItems").and_then(Json::as_array);
+        let items = match tuple {
+            Some(items) => items.iter().take(KEYS).map(|item| self.of(item, depth)).collect(),
+            None => vec![schema.get("items").map_or_else(Sketch::any, |item| self.of(item, depth))],
+        };
+        Part::List { items, note: bounds::of(schema, "array") }
+    }
+
+    fn object(&self, schema: &Json, depth: Depth) -> Part {
         let none = Map::new();
         let properties = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
         let values = schema.get("additionalProperties").filter(|values| values.is_object());
+        let is_beyond = depth.objects >= DEEPEST;
         if properties.is_empty() {
             return match values {
-                Some(values) if depth.objects < DEEPEST => format!("{{_ {}}}", self.inside(values, depth.in_object())),
-                _ => "object".to_string(),
+                Some(values) if !is_beyond => Part::Map {
+                    fields: Vec::new(),
+                    is_cut: false,
+                    values: Some(Box::new(self.of(values, depth.in_object()))),
+                },
+                _ => Part::Type { text: "object".to_string(), note: String::new() },
             };
         }
-        if depth.objects >= DEEPEST {
-            return "{…}".to_string();
+        if is_beyond {
+            return Part::Map { fields: Vec::new(), is_cut: true, values: None };
         }
         let required = schema.get("required").and_then(Json::as_array);
         let is_required =
             |name: &str| required.is_some_and(|required| required.iter().take(LOOKED_AT).any(|one| one == name));
-        let mut shown: Vec<String> = properties
-            .iter()
-            .take(KEYS)
-            .map(|(name, schema)| {
-                let mark = if is_required(name) { "" } else { "?" };
-                format!("{}{mark} {}", foreign_text::argument(name), self.inside(schema, depth.in_object()))
-            })
-            .collect();
-        if properties.len() > KEYS {
-            shown.push("…".to_string());
-        }
-        if let Some(values) = values.filter(|values| values.as_object().is_some_and(|keywords| !keywords.is_empty())) {
-            shown.push(format!("_ {}", self.inside(values, depth.in_object())));
-        }
-        format!("{{{}}}", shown.join(" "))
-    }
-
-    /// Describes a nested schema, with nil as an explicit alternative.
-    fn inside(&self, schema: &Json, depth: Depth) -> String {
-        match self.of(schema, depth) {
-            (text, true) if text != "nil" => format!("{text}|nil"),
-            (text, _) => text,
-        }
+        let field = |(name, schema): (&String, &Json)| Field {
+            name: foreign_text::argument(name),
+            is_optional: !is_required(name),
+            sketch: self.of(schema, depth.in_object()),
+        };
+        let fields = properties.iter().take(KEYS).map(field).collect();
+        let values = values.filter(|values| values.as_object().is_some_and(|keywords| !keywords.is_empty()));
+        let values = values.map(|values| Box::new(self.of(values, depth.in_object())));
+        Part::Map { fields, is_cut: properties.len() > KEYS, values }
     }
 }
 
@@ -236,7 +208,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(schema: &Json) -> String {
-        shape(schema, schema, 200).0
+        Sketch::of(schema, schema).written(Detail::Types, 200)
     }
 
     #[test]
@@ -319,9 +291,11 @@ mod tests {
             json!({"properties": {&long: {"type": long}}}),
         ];
         for schema in &schemas {
-            shape(schema, schema, 400);
+            let sketch = Sketch::of(schema, schema);
+            sketch.written(Detail::Types, 400);
+            sketch.written(Detail::Keys, 100);
         }
-        let text = shape(&json!({"const": "é".repeat(100)}), &Json::Null, 400).0;
+        let text = shown(&json!({"const": "é".repeat(100)}));
         assert_eq!(text, format!("\"{}…", "é".repeat(LITERAL - 1)));
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
     }
@@ -331,6 +305,62 @@ mod tests {
         let many: Vec<Json> = (0..50).map(Json::from).collect();
         assert_eq!(shown(&json!({"enum": many})), "0|1|2|3|4|5|6|7|…");
         let properties: Map<String, Json> = (0..50).map(|n| (format!("k{n}"), json!({"type": "string"}))).collect();
-        assert!(shape(&json!({"properties": properties}), &Json::Null, 60).0.ends_with('…'));
+        let sketch = Sketch::of(&json!({"properties": properties}), &Json::Null);
+        assert_eq!(sketch.written(Detail::Types, 60), "{:k0? string :k1? string :k2? string :k3? string …}");
+        assert_eq!(sketch.written(Detail::Keys, 60), "{:k0? :k1? :k2? :k3? :k4? :k5? :k6? :k7? …}");
+        assert_eq!(sketch.written(Detail::Keys, 10), "{:k0? …}");
+        assert_eq!(sketch.written(Detail::Keys, 4), "{…}");
+        assert_eq!(sketch.written(Detail::Keys, 2), "{……");
+    }
+
+    #[test]
+    fn keys_alone_say_what_a_result_has_and_where_types_are_mixed() {
+        let page = json!({"type": "object", "required": ["tickets", "page", "totalPages"], "properties": {
+            "tickets": {"type": "array", "items": {"type": "object", "required": ["key", "status", "amount"], "properties": {
+                "key": {"type": "string"}, "status": {"enum": ["open", "closed"]},
+                "amount": {"type": ["number", "string"]}, "assignee": {"type": "string"},
+                "due date": {"type": ["string", "null"]}, "labels": {"type": "array", "items": {"type": "string"}},
+                "counts": {"type": "object", "additionalProperties": {"type": "integer"}}}}},
+            "page": {"type": "integer"}, "totalPages": {"type": "integer"}}});
+        let sketch = Sketch::of(&page, &page);
+        assert_eq!(
+            sketch.written(Detail::Keys, 200),
+            "{:tickets [{:key :status \"open\"|\"closed\" :amount number|string :assignee? \"due date\"? :labels? [string] :counts? {_ integer}}] :page :totalPages}"
+        );
+        assert_eq!(
+            sketch.written(Detail::Keys, 100),
+            "{:tickets [{:key :status \"open\"|\"closed\" :amount number|string :assignee? …}] :page :totalPages}"
+        );
+        assert_eq!(sketch.written(Detail::Keys, 36), "{:tickets [{…}] :page :totalPages}");
+        assert_eq!(Sketch::of(&json!({"type": "integer"}), &Json::Null).written(Detail::Keys, 80), "integer");
+    }
+
+    #[test]
+    fn bounds_and_formats_are_noted() {
+        let cases = [
+            (json!({"type": "string", "format": "email"}), "string(email)"),
+            (json!({"type": "string", "format": "date-time", "maxLength": 40}), "string(date-time, ≤40 chars)"),
+            (json!({"type": "string", "pattern": "^[A-Z]+-[0-9]+$"}), "string(/^[A-Z]+-[0-9]+$/)"),
+            (json!({"type": "string", "maxLength": 100_000}), "string"),
+            (json!({"type": "integer", "minimum": 1, "maximum": 100}), "integer(1..100)"),
+            (json!({"type": "number", "maximum": 0.5}), "number(≤0.5)"),
+            (json!({"type": "integer", "minimum": 0}), "integer"),
+            (json!({"type": "integer", "minimum": 5}), "integer(≥5)"),
+            (json!({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10}), "integer(<10)"),
+            (
+                json!({"type": "integer", "minimum": -9_007_199_254_740_991_i64, "maximum": 9_007_199_254_740_991_i64}),
+                "integer",
+            ),
+            (json!({"type": "integer", "format": "uint32"}), "integer"),
+            (
+                json!({"type": "array", "items": {"type": "string", "format": "email"}, "maxItems": 50}),
+                "[string(email)](≤50)",
+            ),
+            (json!({"anyOf": [{"type": "string", "format": "uri"}, {"type": "null"}]}), "string(uri)"),
+            (json!({"type": "string", "format": "a b\n(c)"}), "string(\"a b\\n(c)\")"),
+        ];
+        for (schema, expected) in cases {
+            assert_eq!(shown(&schema), expected, "{schema}");
+        }
     }
 }
