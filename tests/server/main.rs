@@ -56,6 +56,7 @@ mod revocation;
 mod rounds;
 mod secrets;
 mod sessions;
+mod shapes;
 mod shares;
 mod shutdown;
 mod store;

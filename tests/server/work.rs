@@ -227,9 +227,9 @@ fn names_and_texts_of_megabytes_are_no_trouble() {
     scene.lives_and_ends();
 }
 
-/// The files of cached tool lists in a cache folder.
-fn lists(cache: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(cache.join("tools")).expect("lists are kept");
+/// The files in one folder of a cache.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("files are kept");
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }
 
@@ -246,10 +246,13 @@ fn shapes_are_their_principals_and_have_no_data() {
     let (bob, _) = scene.server.eval(BOB, "(doc s/get) (dir 's) (apropos \"get\")", None);
     assert!(!bob.contains("seen") && !bob.contains("secretPlan"), "{bob}");
     let cache = scene.folder.path().join("cache");
-    for file in lists(&cache) {
-        let kept = std::fs::read_to_string(&file).expect("it is there");
-        assert!(!kept.contains("secretPlan") && !kept.contains("alice"), "{kept}");
+    for kind in ["tools", "shapes"] {
+        let folder = cache.join(kind);
+        let files = files(&folder);
+        assert_eq!(files.len(), 1, "{files:?}");
+        let kept = std::fs::read_to_string(&files[0]).expect("it is there");
+        assert!(!kept.contains("secretPlan") && !kept.contains("alice") && !kept.contains("ann"), "{kept}");
         let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-        assert_eq!((mode(&file), mode(&cache.join("tools"))), (0o600, 0o700));
+        assert_eq!((mode(&files[0]), mode(&folder)), (0o600, 0o700));
     }
 }

@@ -12,11 +12,13 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, PingRequest,
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::internal::foreign_text;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
+use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
@@ -189,6 +191,14 @@ impl Connection {
             Ok(Err(ServiceError::McpError(error))) => error.code == ErrorCode::METHOD_NOT_FOUND,
             Ok(Err(_)) | Err(_) => false,
         }
+    }
+
+    /// Returns the SHA-256 of the server's name and version, as it reports them. Its reports may contain secrets.
+    pub(super) fn version(&self) -> String {
+        let peer = self.peer.peer_info();
+        let about = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
+        let about = about.map_or_else(Value::default, |about| json!([about.name, about.version]));
+        sha256(about.to_string().as_bytes())
     }
 
     /// Returns true once after the server has reported a change of its tools.
@@ -403,8 +413,7 @@ impl List {
                 }
                 continue;
             }
-            let schemas =
-                Envelope::of(serde_json::json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
+            let schemas = Envelope::of(json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
             self.bytes += schemas.bytes() + (tool.name.len() + tool.description.len()) as u64;
             self.marks += schemas.marks();
             if self.bytes > LARGEST_LIST || self.marks > lines::MOST_MARKS {
@@ -454,7 +463,7 @@ fn converted(server: &str, tool: rmcp::model::Tool) -> Tool {
     Tool {
         server: server.to_owned(),
         input_schema: tool.schema_as_json_value(),
-        output_schema: tool.output_schema.map(|schema| serde_json::Value::Object((*schema).clone())),
+        output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
         name: tool.name.into_owned(),
         description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
         hints,

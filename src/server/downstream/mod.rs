@@ -5,11 +5,13 @@
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] or [`sse`],
 //! with a [`login`] where the server requires one; [`restarts`] rate-limits new starts. [`arguments`] validates
 //! outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
-//! results and [`seen`] learns their shape. [`index`] serves searches, [`shelf`] caches tool lists on disk,
-//! [`unfit`] reports rules that match no tool, and [`plans`] decides on the calls of a plan.
+//! results and [`seen`] learns their shape. [`index`] serves searches. [`shelf`] caches tool lists on disk and [`shapes`]
+//! what was learned, both in the [`cache`]. [`unfit`] reports rules that match no tool, and [`plans`] decides on the
+//! calls of a plan.
 
 mod arguments;
 mod blobs;
+mod cache;
 mod client;
 mod coercion;
 mod connection;
@@ -28,6 +30,7 @@ mod result;
 mod schemas;
 mod seen;
 mod server;
+mod shapes;
 mod shelf;
 mod sse;
 mod start;
@@ -54,6 +57,7 @@ use crate::server::system::platform::Lifeline;
 use crate::server::telemetry::metrics::Metrics;
 
 use blobs::Blobs;
+use cache::Cache;
 use index::KeptIndex;
 use schemas::Schemas;
 use server::Downstream;
@@ -70,7 +74,8 @@ const INDEXED: usize = 12_000;
 pub struct DownstreamOptions {
     /// Maximum size of a message from a server, in bytes.
     pub largest_message: usize,
-    /// The folder in which tool lists are cached; `None` disables the cache.
+    /// The folder in which tool lists and learned result shapes are stored, in files that only their owner can read;
+    /// `None` disables that.
     pub cache: Option<PathBuf>,
     /// The folder in which logins at servers are stored; `None` disables storing them.
     pub logins: Option<PathBuf>,
@@ -111,6 +116,7 @@ pub(in crate::server) struct Answered {
 /// State shared by all servers of a process.
 struct Shared {
     options: DownstreamOptions,
+    cache: Arc<Cache>,
     lifeline: Arc<Lifeline>,
     blobs: Arc<Blobs>,
     metrics: Metrics,
@@ -144,6 +150,7 @@ impl Downstreams {
         let downstreams = Downstreams {
             servers: RwLock::default(),
             shared: Arc::new(Shared {
+                cache: Arc::new(Cache::new(options.cache.clone())),
                 options,
                 lifeline: Lifeline::new(),
                 blobs: Arc::default(),
@@ -344,7 +351,7 @@ impl Downstreams {
     pub(in crate::server) async fn catalogue_for(&self, principal: &str) -> Catalogue {
         let servers = self.all();
         let lists = futures::future::join_all(servers.iter().map(|server| async move {
-            server.recall().await;
+            server.recall(principal).await;
             match server.known_tools(principal) {
                 Some(tools) => Ok(tools),
                 None => server.list_within(principal, LISTING).await,
@@ -418,7 +425,8 @@ impl Downstreams {
             memory: 0,
             approved: None,
         };
-        let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
+        let identity = Identity { principal: LOCAL.to_owned(), ..Identity::default() };
+        let consent = Consent::new(Arc::new(identity), Arc::new(no_approver()));
         let Some(audit) = self.audit() else {
             let Answered { reply, .. } = self.call_as_decided(&call, &consent, None).await;
             return unasked(reply, &consent).await;

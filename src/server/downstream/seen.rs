@@ -77,6 +77,15 @@ impl Seen {
         true
     }
 
+    /// Merges the shape of other results of the same tool, unless the sum would have too many parts.
+    pub(super) fn join(&mut self, other: Seen) {
+        let mut merged = self.shape.clone();
+        merged.merge(other.shape);
+        if merged.parts() <= PARTS {
+            self.shape = merged;
+        }
+    }
+
     fn is_due(&mut self) -> bool {
         self.results += 1;
         self.results <= RESULTS || self.results.is_power_of_two()

@@ -304,7 +304,8 @@ impl Secrets {
         })
     }
 
-    fn redact_value(&self, value: serde_json::Value) -> serde_json::Value {
+    /// Returns a JSON value with the secrets redacted.
+    pub(in crate::server) fn redact_value(&self, value: serde_json::Value) -> serde_json::Value {
         match self.redact_json(&value.to_string()) {
             Cow::Borrowed(_) => value,
             // Redacted JSON is valid JSON; if it ever were not, none of it may pass.

@@ -9,10 +9,11 @@ fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns `$LISPBOX_CACHE`, or else the system's folder for data that can be recreated.
+/// Returns `$LISPBOX_CACHE`, or else the system's folder for data that can be recreated. Returns `None` if the variable
+/// is `off`.
 pub(in crate::server) fn cache() -> Option<PathBuf> {
     if let Some(folder) = named("LISPBOX_CACHE") {
-        return Some(folder);
+        return (folder.as_os_str() != "off").then_some(folder);
     }
     let parent = if cfg!(windows) {
         named("LOCALAPPDATA")

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::lang::internal::{closest, first_rounded, foreign_text};
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::fields::kind;
-use crate::server::identity::LOCAL;
+use crate::server::identity::{LOCAL, sha256_of_json};
 use crate::server::text::cut;
 use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lines::{LARGEST_LINE, MOST_MARKS};
@@ -41,12 +41,14 @@ pub(super) struct CheckedTool {
     plain: Arc<Tool>,
     /// The words that the tool uses to describe itself.
     words: OnceLock<Words>,
+    /// The SHA-256 of its schemas.
+    digest: OnceLock<String>,
     /// Results by principal, least recently used first: the shape of one principal's data is not shown to others.
     results: Mutex<IndexMap<String, Results>>,
 }
 
-/// Maximum number of principals whose results are kept for one tool.
-const PRINCIPALS: usize = 16;
+/// Maximum number of principals whose results are kept in memory for one tool.
+pub(super) const PRINCIPALS: usize = 16;
 
 /// The result shape that one principal has seen, and the tool with that shape.
 #[derive(Clone)]
@@ -72,6 +74,7 @@ impl CheckedTool {
             plain: shown(&tool, &Seen::default()),
             tool,
             words: OnceLock::new(),
+            digest: OnceLock::new(),
             results: Mutex::default(),
         };
         if let Some(seen) = seen {
@@ -89,28 +92,61 @@ impl CheckedTool {
         self.words.get_or_init(|| Words::of(&self.tool))
     }
 
+    /// Returns the SHA-256 of the tool's schemas, in hexadecimal.
+    pub(super) fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            // A JSON value can always be serialized.
+            sha256_of_json(&(&self.tool.input_schema, &self.tool.output_schema)).unwrap_or_default()
+        })
+    }
+
     /// Returns the tool with the result shape that a principal has seen.
     pub(super) fn shown(&self, principal: &str) -> Arc<Tool> {
-        Arc::clone(self.results().get(principal).map_or(&self.plain, |results| &results.shown))
+        let mut results = self.results();
+        let Some(at) = results.get_index_of(principal) else { return Arc::clone(&self.plain) };
+        let last = results.len() - 1;
+        results.move_index(at, last);
+        Arc::clone(&results[last].shown)
+    }
+
+    /// Returns the result shape that a principal has seen.
+    pub(super) fn seen_by(&self, principal: &str) -> Option<Seen> {
+        self.results().get(principal).map(|results| results.seen.clone())
     }
 
     /// Learns from a result that a principal received; returns true if there is something new to write to disk.
     pub(super) fn learn(&self, principal: &str, reply: &ToolReply) -> bool {
-        let mut seen = self.results().get(principal).map(|results| results.seen.clone()).unwrap_or_default();
+        let mut seen = self.seen_by(principal).unwrap_or_default();
         // Not under the lock, which threads of the runtime take: this examines much of the reply.
         let is_new = seen.learn(reply, self.words());
         let shown = if is_new { shown(&self.tool, &seen) } else { self.shown(principal) };
+        self.keep(principal, Results { seen, shown });
+        is_new
+    }
+
+    /// Takes up a result shape that a principal has seen in an earlier process, unless it has learned one by now.
+    pub(super) fn take_up(&self, principal: &str, seen: Seen) {
+        if self.seen_by(principal).is_none() {
+            let shown = shown(&self.tool, &seen);
+            self.keep(principal, Results { seen, shown });
+        }
+    }
+
+    fn keep(&self, principal: &str, one: Results) {
         let mut results = self.results();
         results.shift_remove(principal);
-        results.insert(principal.to_owned(), Results { seen, shown });
+        results.insert(principal.to_owned(), one);
         if results.len() > PRINCIPALS {
             results.shift_remove_index(0);
         }
-        is_new && principal == LOCAL
     }
 
-    /// Continues with the result shapes of the tool of the same name from before it was listed anew.
+    /// Continues with the result shapes of the tool of the same name from before it was listed anew, unless its schemas
+    /// have changed.
     pub(super) fn resume(&self, before: &CheckedTool) {
+        if self.digest() != before.digest() {
+            return;
+        }
         let before = before.results().clone();
         let resumed =
             |(principal, Results { seen, .. })| (principal, Results { shown: shown(&self.tool, &seen), seen });

@@ -134,14 +134,8 @@ impl Downstream {
     /// Closes the connection, if one exists.
     pub(in crate::server::downstream) async fn close(self: &Arc<Self>) {
         let current = self.connection.lock().await.current.take();
-        let unkept = {
-            let mut known = self.known();
-            known.listed_by = None;
-            known.unkept && known.tools.is_some()
-        };
-        if unkept {
-            Arc::clone(self).remember(true).await;
-        }
+        self.known().listed_by = None;
+        self.store_shapes(true).await;
         if let Some(connection) = current {
             connection.close().await;
         }

@@ -25,7 +25,8 @@ use super::arguments::{self, Checked, CheckedTool};
 use super::connection::{Connection, Failure};
 use super::link::Link;
 use super::local::Local;
-use super::shelf::Shelf;
+use super::shapes::Shapes;
+use super::shelf::{KnownList, Shelf};
 use super::start::Start;
 use super::{Answered, Shared};
 use lifetime::Connecting;
@@ -39,9 +40,6 @@ const RETRIES: u32 = 2;
 /// Timeout for compiling the schemas of all tools of a server, for a report about them.
 const SCHEMAS: Duration = Duration::from_secs(30);
 
-/// Minimum interval between two writes of learned result shapes to disk.
-const KEEPING: Duration = Duration::from_secs(10);
-
 /// One configured server and the state of its connection and tools.
 pub(super) struct Downstream {
     start: Start,
@@ -49,6 +47,7 @@ pub(super) struct Downstream {
     rules: RwLock<Arc<Rules>>,
     timeouts: Timeouts,
     shelf: Shelf,
+    shapes: Shapes,
     /// Locked while the server is being started, so that only one start runs at a time.
     connection: AsyncMutex<Connecting>,
     /// The in-process endpoint of its calls, if there is nothing to start.
@@ -68,6 +67,8 @@ struct Rules {
 #[derive(Default)]
 struct Known {
     tools: Option<Vec<Arc<CheckedTool>>>,
+    /// The version of the server that has listed them.
+    version: String,
     /// The names of these tools.
     names: Option<Arc<Names>>,
     /// Why other tools that the server has listed are left out.
@@ -79,9 +80,6 @@ struct Known {
     /// Why the catalogue could not list them, and when that was.
     failed: Option<(Instant, String)>,
     shelf_was_read: bool,
-    /// When they were last written to disk, and whether there have been changes since.
-    kept: Option<Instant>,
-    unkept: bool,
 }
 
 impl Known {
@@ -103,7 +101,8 @@ impl Downstream {
         Downstream {
             local,
             known: Mutex::new(known),
-            shelf: Shelf::new(options.cache.as_deref(), &config),
+            shelf: Shelf::new(&shared.cache, &config),
+            shapes: Shapes::new(&shared.cache, &config),
             rules: RwLock::default(),
             timeouts: Timeouts::of(&config.tool_timeouts),
             start: Start {
@@ -239,11 +238,14 @@ impl Downstream {
             // The list may have been written before a text in it was known to be a secret.
             let secrets = &self.shared.options.secrets;
             let harmless = |tool: Arc<Tool>| secrets.redact_tool(Arc::unwrap_or_clone(tool)).map(Arc::new);
-            let read = kept.map(|tools| arguments::checked(tools.into_iter().filter_map(harmless).collect()));
+            let read = kept.map(|KnownList { version, tools }| {
+                (version, arguments::checked(tools.into_iter().filter_map(harmless).collect()))
+            });
             let mut known = self.known();
             known.shelf_was_read = true;
-            if let Some(tools) = read.filter(|_| known.tools.is_none()) {
+            if let Some((version, tools)) = read.filter(|_| known.tools.is_none()) {
                 known.set(tools, false);
+                known.version = version;
             }
         }
         self.known().tools.clone()
@@ -256,17 +258,38 @@ impl Downstream {
     }
 
     /// Reads the list on disk if that has not been done, on a thread for blocking work.
-    pub(super) async fn recall(self: &Arc<Self>) {
+    async fn recall_list(self: &Arc<Self>) {
         if self.is_unread() {
             let this = Arc::clone(self);
             offload::linear(usize::MAX, move || drop(this.known_anyhow())).await;
         }
     }
 
+    /// Reads from disk, unless that has been done, the list of tools and the result shapes that a principal has seen.
+    pub(super) async fn recall(self: &Arc<Self>, principal: &str) {
+        self.recall_list().await;
+        if self.known().tools.is_some() && self.shapes.claim(principal) {
+            let (this, principal) = (Arc::clone(self), principal.to_owned());
+            let read = move || {
+                let KnownList { version, tools } = this.known_list();
+                let secrets = &this.shared.options.secrets;
+                this.shapes.give(&principal, &version, &tools, |shape| secrets.redact_value(shape));
+            };
+            offload::linear(usize::MAX, read).await;
+        }
+    }
+
+    fn known_list(&self) -> KnownList<Arc<CheckedTool>> {
+        let known = self.known();
+        KnownList { version: known.version.clone(), tools: known.tools.clone().unwrap_or_default() }
+    }
+
     /// Lists the tools that may be called, from the server itself.
     pub(super) async fn tools(self: &Arc<Self>, principal: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let link = self.link().await?;
-        Ok(self.allowed(&self.listed(&link).await.map_err(Failure::error)?, principal))
+        let tools = self.listed(&link).await.map_err(Failure::error)?;
+        self.recall(principal).await;
+        Ok(self.allowed(&tools, principal))
     }
 
     /// Lists the tools for the catalogue, or returns the reason why they are unavailable.
@@ -385,11 +408,14 @@ impl Downstream {
         let (blobs, secrets) = (self.shared.blobs.of(call.consent.principal()), &self.shared.options.secrets);
         let reply = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
         let bytes = usize::try_from(reply.bytes()).unwrap_or(usize::MAX);
-        let (learning, principal) = (Arc::clone(checked), call.consent.principal().to_owned());
-        let learn = move || (learning.learn(&principal, &reply), reply);
+        let principal = call.consent.principal();
+        self.recall(principal).await;
+        let (learning, learner) = (Arc::clone(checked), principal.to_owned());
+        let learn = move || (learning.learn(&learner, &reply), reply);
         let (is_new, reply) = offload::linear(bytes, learn).await;
         if is_new {
-            Arc::clone(self).remember(false).await;
+            self.shapes.learned(principal);
+            self.store_shapes(false).await;
         }
         Ok(reply)
     }
@@ -424,18 +450,18 @@ impl Downstream {
         })
     }
 
-    /// Writes the known tools to disk, unless that was done less than [`KEEPING`] ago and `at_once` is false.
-    async fn remember(self: Arc<Self>, at_once: bool) {
-        {
-            let mut known = self.known();
-            let is_due = at_once || known.kept.is_none_or(|when| when.elapsed() > KEEPING);
-            known.unkept = !is_due;
-            if !is_due {
-                return;
-            }
-            known.kept = Some(Instant::now());
+    /// Writes new result shapes to disk: at once, or if the last time is long enough ago.
+    async fn store_shapes(self: &Arc<Self>, at_once: bool) {
+        let principals = self.shapes.due(at_once);
+        if principals.is_empty() {
+            return;
         }
-        offload::linear(usize::MAX, move || self.shelf.write(|| self.known().tools.clone().unwrap_or_default())).await;
+        let this = Arc::clone(self);
+        let write = move || {
+            let KnownList { version, tools } = this.known_list();
+            principals.iter().for_each(|principal| this.shapes.write(principal, &version, &tools));
+        };
+        offload::linear(usize::MAX, write).await;
     }
 
     /// Decides on a call, once for all attempts; returns the reply if the call is refused. `unchecked` is the reason
@@ -488,8 +514,11 @@ impl Downstream {
         }
         let list = connection.list().await?;
         let tools: Vec<Arc<Tool>> = list.tools.into_iter().map(Arc::new).collect();
-        self.recall().await;
-        let before = self.known_anyhow().unwrap_or_default();
+        self.recall_list().await;
+        // Another version of the server may return something else.
+        let version = connection.version();
+        let before = self.known_list();
+        let before = if before.version == version { before.tools } else { Vec::new() };
         let tools = offload::linear(usize::MAX, move || {
             let tools = arguments::checked(tools);
             let before: HashMap<&str, &CheckedTool> =
@@ -503,12 +532,15 @@ impl Downstream {
         {
             let mut known = self.known();
             known.set(tools.clone(), true);
+            known.version = version;
             known.listed_by = Some(Arc::clone(connection));
             known.left_out = list.left_out;
             known.failed = None;
         }
+        self.shapes.read_again();
         self.shared.unfit.look_again();
-        Arc::clone(self).remember(true).await;
+        let this = Arc::clone(self);
+        offload::linear(usize::MAX, move || this.shelf.write(|| this.known_list())).await;
         Ok(tools)
     }
 }
