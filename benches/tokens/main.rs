@@ -178,7 +178,10 @@ struct Through<'a> {
 impl<'a> Through<'a> {
     fn new(encoding: &'a CoreBPE, count: usize) -> Through<'a> {
         let mut lispbox = lispbox(count);
-        let tools = lispbox.request("tools/list", json!({}))["result"]["tools"].to_string();
+        let listed = lispbox.request("tools/list", json!({}))["result"]["tools"].take();
+        // A client gives names, descriptions and schemas to the model, and keeps the rest.
+        let given = |tool: Value| json!({"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]});
+        let tools = Value::from(tools_of(listed).into_iter().map(given).collect::<Vec<_>>()).to_string();
         let instructions = lispbox.hello()["result"]["instructions"].as_str().unwrap_or_default().to_string();
         let tokens = [tools, instructions].iter().map(|text| encoding.encode_ordinary(text).len()).sum();
         Through { encoding, lispbox, spent: Spent { tokens, turns: 0 } }

@@ -96,6 +96,35 @@ fn a_cursor_that_was_not_given_is_an_error() {
 }
 
 #[test]
+fn tools_are_listed_with_the_fields_that_a_revision_has() {
+    let server = Server::start(&[], &[]);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta()}});
+    let stateless = server.post("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n", &list);
+    let mut answers = vec![("2026-07-28", stateless.message())];
+    for revision in REVISIONS {
+        let session = server.initialize("", revision).expect("a session");
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+        answers.push((revision, session.post(&list).message()));
+    }
+    for (revision, answer) in answers {
+        let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{revision}: {answer}"));
+        assert_eq!([&tools[0]["name"], &tools[1]["name"]], ["lisp_eval", "lisp_env"], "{revision}");
+        for (tool, is_first) in [(&tools[0], true), (&tools[1], false)] {
+            assert_eq!(tool.get("title").is_some(), revision >= "2025-06-18", "{revision}: {tool}");
+            let always = (revision >= "2025-06-18" && is_first).then(|| json!({"anthropic/alwaysLoad": true}));
+            assert_eq!(tool.get("_meta"), always.as_ref(), "{revision}");
+            let icon = &tool["icons"][0];
+            assert_eq!(icon.is_object(), revision >= "2025-11-25", "{revision}: {tool}");
+            if icon.is_object() {
+                assert_eq!((&icon["mimeType"], &icon["sizes"]), (&json!("image/svg+xml"), &json!(["any"])));
+                let source = icon["src"].as_str().expect("an address");
+                assert!(source.starts_with("data:image/svg+xml,%3Csvg ") && source.len() < 400, "{source}");
+            }
+        }
+    }
+}
+
+#[test]
 fn results_have_a_type_from_2026_07_28_on() {
     let server = Server::start(&[], &[]);
     let wrong = json!({"name": 5, "arguments": {}});

@@ -3,16 +3,23 @@
 use crate::mcp_client::{Client, hostile, python};
 use serde_json::{Value, json};
 
-fn tools(configuration: &Value) -> (usize, String) {
-    let mut client = Client::start(configuration, &[]);
-    // Starts the downstream servers, so that their tools are known when the list is requested.
-    client.eval("(apropos \"echo\")");
+/// Counts the tokens of what a client gives to the model: names, descriptions and schemas.
+fn counted(client: &mut Client) -> (usize, String) {
     let answer = client.request("tools/list", json!({}));
-    let text = answer["result"]["tools"].to_string();
+    let given = |tool: &Value| json!({"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]});
+    let tools: Vec<Value> = answer["result"]["tools"].as_array().expect("a list").iter().map(given).collect();
+    let text = Value::from(tools).to_string();
     let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
     let count = encoding.encode_ordinary(&text).len();
     println!("{count} tokens");
     (count, text)
+}
+
+fn tools(configuration: &Value) -> (usize, String) {
+    let mut client = Client::start(configuration, &[]);
+    // Starts the downstream servers, so that their tools are known when the list is requested.
+    client.eval("(apropos \"echo\")");
+    counted(&mut client)
 }
 
 #[test]
@@ -50,11 +57,7 @@ fn with_names_that_cost_much() {
         let servers: serde_json::Map<String, Value> =
             (0..50).map(|index| (format!("{name}{index}"), json!({"command": "none"}))).collect();
         let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
-        let answer = client.request("tools/list", json!({}));
-        let text = answer["result"]["tools"].to_string();
-        let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
-        let count = encoding.encode_ordinary(&text).len();
-        println!("{count} tokens");
+        let (count, text) = counted(&mut client);
         assert!(count <= 220, "{count} tokens: {text}");
     }
 }

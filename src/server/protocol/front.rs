@@ -400,13 +400,14 @@ impl ServerHandler for Front {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         first_page(request.as_ref())?;
         let downstreams = self.evaluations.downstreams();
         downstreams.refresh();
         let names = downstreams.names();
-        Ok(ListToolsResult::with_all_items(tools::both(&names.iter().map(String::as_str).collect::<Vec<_>>())))
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(ListToolsResult::with_all_items(tools::both(&names, context.protocol_version().as_ref())))
     }
 
     async fn call_tool(

@@ -1,10 +1,11 @@
-//! Our two tools as a client sees them. Every client spends tokens on these texts in every conversation, so the names,
-//! descriptions, schemas and annotations of both stay within 220 tokens, whatever servers are configured.
+//! Our two tools as a client sees them. Every client spends tokens on these texts in every conversation, so what a model
+//! is given of both (names, descriptions, schemas) stays within 220 tokens, whatever servers are configured. Titles,
+//! icons, annotations and `_meta` are for the client.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rmcp::model::{Tool, ToolAnnotations};
+use rmcp::model::{Icon, MetaObject, ProtocolVersion, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use crate::lang::Server;
@@ -12,18 +13,23 @@ use crate::lang::internal::foreign_text;
 use crate::server::text::cut;
 
 /// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.
-const NAMES_COST: usize = 60;
+const NAMES_COST: usize = 36;
 /// Maximum length of a name; a longer one is truncated.
 const NAME_KEPT: usize = 32;
 
-/// Returns both tools, for these servers.
-pub(in crate::server) fn both(servers: &[&str]) -> Vec<Tool> {
+/// The icon of both tools: a pair of parentheses.
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%2355a' stroke-width='3' stroke-linecap='round'%3E%3Cpath d='M9 3q-6 9 0 18M15 3q6 9 0 18'/%3E%3C/svg%3E";
+
+/// Returns both tools, for these servers and for a client that speaks this revision of MCP; `None` is the latest. A
+/// revision is sent only the fields that it has: titles and `_meta` from 2025-06-18 on, icons from 2025-11-25 on.
+pub(in crate::server) fn both(servers: &[&str], revision: Option<&ProtocolVersion>) -> Vec<Tool> {
     let names = named(servers);
-    let eval = tool(
+    let mut eval = tool(
         "lisp_eval",
         format!(
-            "Clojure-style Lisp in which tools are functions: (server/tool {{:arg 1}}). Use it for 3+ calls, loops, \
-             filtering, aggregation: only the result returns. Explore: (dir) (doc f) (apropos \"x\").{names}"
+            "Clojure-style Lisp; tools are functions: (server/tool {{:arg 1}}), all items: (all-pages server/tool {{}}). \
+             For 2+ calls, loops, filtering, aggregation; call a tool directly for one whole result. Definitions \
+             persist; replies end with [defined; calls]. (dir) (doc f) (apropos \"x\") (describe v).{names}"
         ),
         json!({
             "type": "object",
@@ -36,12 +42,26 @@ pub(in crate::server) fn both(servers: &[&str]) -> Vec<Tool> {
             }
         }),
     );
-    let env = tool(
+    let mut env = tool(
         "lisp_env",
-        "What lisp_eval can use: tools, docs, definitions".to_owned(),
+        "Tool signatures; query: docs, search".to_owned(),
         json!({"type": "object", "properties": {"session": {"type": "string"}, "query": {"type": "string"}}}),
-    );
-    vec![eval, env.with_annotations(ToolAnnotations::new().read_only(true))]
+    )
+    .with_annotations(ToolAnnotations::new().read_only(true));
+    // Revisions are dates, so they compare as text.
+    let has = |first: &ProtocolVersion| revision.is_none_or(|revision| revision.as_str() >= first.as_str());
+    if has(&ProtocolVersion::V_2025_06_18) {
+        // Clients that find tools by search give this one to the model at once.
+        let always = json!({"anthropic/alwaysLoad": true}).as_object().cloned().unwrap_or_default();
+        eval = eval.with_title("Run a Lisp program").with_meta(MetaObject(always));
+        env = env.with_title("Tools for Lisp programs");
+    }
+    let mut both = vec![eval, env];
+    if has(&ProtocolVersion::V_2025_11_25) {
+        let icon = Icon::new(ICON).with_mime_type("image/svg+xml").with_sizes(vec!["any".to_owned()]);
+        both = both.into_iter().map(|tool| tool.with_icons(vec![icon.clone()])).collect();
+    }
+    both
 }
 
 fn tool(name: &'static str, description: String, schema: Value) -> Tool {
@@ -116,7 +136,7 @@ mod tests {
     use super::*;
 
     fn description(servers: &[&str]) -> String {
-        both(servers)[0].description.clone().expect("described").into_owned()
+        both(servers, None)[0].description.clone().expect("described").into_owned()
     }
 
     #[test]

@@ -75,7 +75,9 @@ impl Peer {
         let tools = tokio::time::timeout(PATIENCE, self.client.list_all_tools()).await;
         let tools =
             tools.map_err(|_| "no answer to `tools/list`".to_owned())?.map_err(|problem| problem.to_string())?;
-        let text = serde_json::to_string(&tools).map_err(|problem| problem.to_string())?;
+        // A client does not give titles, icons, annotations and `_meta` to the model.
+        let given = |tool: &rmcp::model::Tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema});
+        let text = Value::from(tools.iter().map(given).collect::<Vec<_>>()).to_string();
         Ok(ToolList { names: tools.into_iter().map(|tool| tool.name.into_owned()).collect(), text })
     }
 
