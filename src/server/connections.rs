@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolError};
+use crate::lang::{Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolError, ToolReply};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::guarded::Guarded;
@@ -41,6 +41,17 @@ pub struct Checked {
     /// The arguments that guards name and that its tools do not have, a clause each.
     pub unguarded: Vec<String>,
 }
+
+/// The result of calling a tool once to learn the shape of its results.
+pub struct Sampled {
+    /// The tool, with the shape that is known now.
+    pub tool: Arc<Tool>,
+    /// Why there is no result, if the call failed or is not allowed.
+    pub problem: Option<String>,
+}
+
+/// The timeout of a call that samples a tool, unless one is configured for the tool.
+const SAMPLE: Duration = Duration::from_secs(30);
 
 impl Connections {
     /// Prepares the connections to the servers of a configuration; none is started yet.
@@ -162,6 +173,35 @@ impl Connections {
             checked
         });
         runtime.block_on(checking).unwrap_or_default()
+    }
+
+    /// Calls those of a server's tools that only read and need no arguments once each, one after the other, as far as the
+    /// policy allows that without asking a person. Returns the tools that were to be called. What was learned of their
+    /// results is shown to programs of the local user from then on.
+    pub fn sample(&self, tools: &[Arc<Tool>]) -> Vec<Sampled> {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
+        let is_harmless = |tool: &&Arc<Tool>| {
+            tool.hints.read_only == Some(true) && tool.parameters().iter().all(|(_, is_required)| !is_required)
+        };
+        let harmless: Vec<Arc<Tool>> = tools.iter().filter(is_harmless).cloned().collect();
+        let downstreams = Arc::clone(&self.downstreams);
+        let sampling = runtime.spawn(async move {
+            let mut sampled = Vec::new();
+            for tool in harmless {
+                let problem = match downstreams.call(&tool.server, &tool.name, "{}", SAMPLE).await {
+                    ToolReply::Json(_) | ToolReply::Text(_) => None,
+                    ToolReply::Error(error) => Some(error.message),
+                    ToolReply::Denied(rule) => Some(format!("denied by {rule}")),
+                    ToolReply::Unapproved(reason) => Some(reason),
+                    other => Some(other.outcome().to_owned()),
+                };
+                let now = downstreams.tools(&tool.server).await.unwrap_or_default();
+                let now = now.into_iter().find(|now| now.name == tool.name);
+                sampled.push(Sampled { tool: now.unwrap_or(tool), problem });
+            }
+            sampled
+        });
+        runtime.block_on(sampling).unwrap_or_default()
     }
 
     /// Logs a person in to a server that requires it; see [`Downstreams::log_in`].

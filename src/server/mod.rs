@@ -57,7 +57,7 @@ pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Endpoint, Functions, HttpTransport, Inherit, LocalTool,
     Origin, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
-pub use connections::{Checked, Connections};
+pub use connections::{Checked, Connections, Sampled};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::host::EvaluationHost;
 pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use lispbox::lang::Tool;
 use lispbox::lang::internal::foreign_text;
-use lispbox::server::{Checked, Connections, Downstreams, Effect, Endpoint, ServeOptions, ServerConfig, Verdict};
+use lispbox::server::{
+    Checked, Connections, Downstreams, Effect, Endpoint, Sampled, ServeOptions, ServerConfig, Verdict,
+};
 
 use crate::context::Problem;
 use crate::output::outln;
@@ -20,6 +22,10 @@ use crate::serve::{Prepared, Serve};
 pub struct Check {
     #[command(flatten)]
     serve: Serve,
+    /// Call the tools that only read and need no arguments once each, as far as the policy allows that without asking,
+    /// to learn the shapes of their results. Programs are shown these shapes, in which there are no values.
+    #[arg(long)]
+    sample: bool,
 }
 
 impl Check {
@@ -43,6 +49,7 @@ impl Check {
                 );
             }
         }
+        let keeps_shapes = downstream.cache.is_some();
         let problems: BTreeMap<String, String> = configuration.servers.iter().filter_map(unusable).collect();
         let connections = Connections::open_with(configuration, downstream)
             .map_err(|problem| Problem::Failed(problem.to_string()))?;
@@ -70,12 +77,18 @@ impl Check {
                     for warning in unchecked.iter().chain(unguarded) {
                         outln!("warning: {warning}");
                     }
+                    if self.sample {
+                        sample(&connections, name, tools);
+                    }
                 }
                 (Err(problem), _) => {
                     broken += 1;
                     outln!("broken  {name}: {}", foreign_text::line(&problem.message));
                 }
             }
+        }
+        if self.sample && !keeps_shapes {
+            outln!("warning: the shapes are not kept, since LISPBOX_CACHE is `off` or no folder for it is known");
         }
         for guard in connections.downstreams().guard_lines() {
             outln!("guard   {guard}");
@@ -98,6 +111,24 @@ impl Check {
         }
         outln!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
         Ok(ExitCode::FAILURE)
+    }
+}
+
+/// Samples the tools of a server and prints what was learned of each.
+fn sample(connections: &Connections, server: &str, tools: &[Arc<Tool>]) {
+    let sampled = connections.sample(tools);
+    for Sampled { tool, problem } in &sampled {
+        let name = foreign_text::qualified(&tool.server, &tool.name);
+        match (problem, tool.returns()) {
+            (Some(problem), _) => outln!("sample  {name}: {}", foreign_text::line(problem)),
+            (None, Some(shape)) => outln!("sample  {name} -> {shape}"),
+            (None, None) => outln!("sample  {name}: nothing can be said of its result"),
+        }
+    }
+    let others = tools.len() - sampled.len();
+    if others > 0 {
+        let others = counted(others, "tool");
+        outln!("sample  {server}: not called: {others} with required arguments, or not declared read-only");
     }
 }
 
