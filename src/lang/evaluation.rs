@@ -130,6 +130,7 @@ fn run_forms(
         let is_last = ordinal + 1 == count;
         let shows_earlier = shows_values && !is_last && !form.is_definition();
         let spent = spent_on(&reply.earlier);
+        let is_print = is_last && form.is_print();
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
         let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
@@ -149,6 +150,7 @@ fn run_forms(
         });
         match result {
             Ok((result, earlier)) => {
+                reply.is_print = is_print;
                 match earlier {
                     Earlier::Nothing => {}
                     Earlier::Shown(value) => reply.earlier.push(value),

@@ -162,6 +162,15 @@ impl Form {
         self.defined_name().is_some() || self.is_call_of("defmethod")
     }
 
+    /// Returns whether the form is a call that prints, and whose value is always nil.
+    pub fn is_print(&self) -> bool {
+        const PRINTING: [&str; 14] = [
+            "println", "print", "prn", "pr", "printf", "newline", "pprint", "dir", "doc", "source", "apropos", "doseq",
+            "dotimes", "run!",
+        ];
+        PRINTING.iter().any(|name| self.is_call_of(name))
+    }
+
     /// Returns whether the form is a list whose head is the symbol of that name.
     pub fn is_call_of(&self, name: &str) -> bool {
         self.as_list().and_then(<[Form]>::first).is_some_and(|head| head.is_symbol(name))

@@ -38,6 +38,10 @@ pub struct Reply {
     /// The number of such values for which there was no room.
     #[serde(skip_serializing_if = "is_zero")]
     pub earlier_omitted: u64,
+    /// True if the last form is a call that prints: its nil tells nothing.
+    #[doc(hidden)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_print: bool,
     /// The value of the last form, printed within the output limit; its [preview](crate::Limits::preview) if it is large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
@@ -364,6 +368,7 @@ impl Reply {
             status: _,
             earlier,
             earlier_omitted: _,
+            is_print: _,
             value,
             json,
             json_error,
@@ -475,6 +480,7 @@ impl Reply {
         let is_defined = |name| self.defined.iter().any(|defined| defined == name);
         let mut out = match value {
             value if value.strip_prefix("#'").is_some_and(is_defined) => String::new(),
+            "nil" if self.is_print && !self.prints.is_empty() => String::new(),
             "nil" if self.prints.is_empty() && self.defined.is_empty() && self.earlier.is_empty() => {
                 "nil (the program printed nothing)".to_string()
             }

@@ -165,7 +165,10 @@ fn the_values_of_all_forms_are_shown_and_those_of_definitions_are_not() {
         ("(defmulti area :kind) (defmethod area 1 [_] 2) 3", "3\n[defined: area]"),
         ("1 nil", "1\nnil"),
         ("nil 1", "1"),
-        ("(println \"x\")", "nil\nprinted:\nx"),
+        ("(println \"x\")", "x"),
+        ("1 (doseq [x [1 2]] (print x))", "1\nprinted:\n12"),
+        ("(println \"x\") nil", "nil\nprinted:\nx"),
+        ("(do (println \"x\") nil)", "nil\nprinted:\nx"),
         ("nil", "nil (the program printed nothing)"),
     ] {
         assert_eq!(shown(program).text(10_000), text, "{program}");

@@ -487,7 +487,7 @@ fn an_operator_says_whether_a_call_happened() {
     assert_eq!(olga.decide(&run, "happened", &call, &[("result", "{\"id\": 7}")]).status, 303);
     assert!(olga.show(&run).body.contains("<bdi>it happened</bdi>"));
     let done = scene.call(json!({ "run": run }));
-    assert!(done.text.starts_with("\"found 7\""), "{}", done.text);
+    assert!(done.text.starts_with("\"sent to a\"\n\"found 7\"\n"), "{}", done.text);
     assert_eq!(scene.sent(), ["a", "b"]);
 }
 

@@ -33,7 +33,9 @@ fn message(result: &Value, code: &str) -> String {
 fn value(server: &Server, session: &str, program: &str) -> String {
     let (text, is_error) = server.eval("", program, Some(session));
     assert!(!is_error, "{program}: {text}");
-    text.lines().next().unwrap_or_default().to_owned()
+    // Other lines are the values before it, and those in which lispbox reports definitions, calls and the session.
+    let is_report = |line: &&str| line.starts_with('[') && line.ends_with(']');
+    text.lines().rfind(|line| !is_report(line)).unwrap_or_default().to_owned()
 }
 
 const LOST: &str = "the lease of the session was lost while the program ran: this process was stopped, or the store did \

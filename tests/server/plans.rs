@@ -91,7 +91,7 @@ fn a_part_of_a_plan_can_be_denied_and_a_denied_program_can_catch_it() {
     assert!(waits.text.contains("decided on its plan\n- notes/add"), "{}", waits.text);
     printed(&approvals(&store, &["approve", &run]));
     let done = continued(&mut client, &run);
-    assert!(done.text.starts_with("\"`notes/share` may not be called: not to others\""), "{}", done.text);
+    assert!(done.text.starts_with("\"added a\"\n\"`notes/share` may not be called: not to others\""), "{}", done.text);
     assert_eq!(lines(folder.path(), "added"), ["a"]);
     assert!(lines(folder.path(), "shared").is_empty());
 }
@@ -158,7 +158,7 @@ fn a_call_that_was_being_made_when_the_process_died_is_not_made_again() {
         printed(&approvals(store, &["settle", &run, "--call", &number, "--happened", "\"found\""]));
         std::fs::write(folder.path().join("go"), "").expect("written");
         let done = continued(&mut client, &run);
-        assert!(done.text.starts_with("\"added c\""), "{}", done.text);
+        assert!(done.text.contains("\n\"added c\"\n"), "{}", done.text);
         assert_eq!(lines(folder.path(), "added"), ["a", "c"]);
         assert_eq!(lines(folder.path(), "held"), ["b"]);
     });
@@ -189,7 +189,7 @@ fn the_plan_does_not_cover_what_a_guard_objects_to_and_the_calls_before_it_count
     assert_eq!(lines(folder.path(), "added"), ["a"]);
     printed(&approvals(&store, &["approve", &run]));
     let done = continued(&mut client, &run);
-    assert!(done.text.starts_with("\"added b\""), "{}", done.text);
+    assert!(done.text.contains("\n\"added b\"\n"), "{}", done.text);
     assert_eq!(lines(folder.path(), "added"), ["a", "b"]);
 }
 

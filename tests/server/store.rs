@@ -21,11 +21,16 @@ fn eval_in(client: &mut Client, handle: &str, program: &str) -> Answer {
 }
 
 /// Evaluates a program in a session and returns its value as text.
+/// True for a line in which lispbox reports definitions, calls or the session.
+fn is_report(line: &str) -> bool {
+    ["[defined: ", "[session: ", "[1 tool call"].iter().any(|report| line.starts_with(report))
+}
+
 fn value_in(client: &mut Client, handle: &str, program: &str) -> String {
     let answer = eval_in(client, handle, program);
     assert!(!answer.is_error, "{program}: {answer:?}");
-    // A further line lists the definitions.
-    answer.text.lines().next().unwrap_or_default().to_owned()
+    // Other lines are the values before it, and those in which lispbox reports definitions and calls.
+    answer.text.lines().rfind(|line| !is_report(line)).unwrap_or_default().to_owned()
 }
 
 #[test]
