@@ -172,14 +172,18 @@ fn each_answer_reaches_its_call_and_each_call_is_made_once() {
 
 #[test]
 fn calls_before_between_and_after_questions_are_made_once() {
-    let program = r#"(notes/add {:line "first form"})
+    let program = r#"(def kept (notes/add {:line "first form"}))
         [(notes/add {:line "before"}) (notes/share {:line "a"}) (notes/add {:line "between"})
          (notes/share {:line "b"}) (notes/add {:line "after"})]"#;
     let denied = r#"(notes/add {:line "earlier"}) (notes/share {:line "c"}) (notes/add {:line "never"})"#;
     let answers = json!([["\"a\"", accept()], ["\"b\"", accept()], ["\"c\"", {"action": "cancel"}]]);
     with_each(&[&TYPESCRIPT[..], &PYTHON].concat(), &|_| vec![], |client| {
         let said = client.call(&json!([{"program": program}, {"program": denied}]), Some(&answers));
-        assert_eq!(said.results[0], ("\"added first form\"".to_owned(), false), "{client}");
+        assert_eq!(
+            said.results[0],
+            (r#"["added before" "added a" "added between" "added b" "added after"]"#.to_owned(), false),
+            "{client}"
+        );
         assert!(said.results[1].1, "{client}: {:?}", said.results);
         assert!(said.replies[1].contains("a person was asked and said no"), "{client}: {:?}", said.replies);
         assert_eq!(said.asked, ["a", "b", "c"].map(question), "{client}");
