@@ -166,7 +166,7 @@ fn a_sequence_over_a_tool_makes_the_calls_that_were_asked_for() {
         ("(map fetch (iterate inc 20)) :done", ":done", 1),
         ("(def held (atom nil)) (reset! held (map fetch (iterate inc 30))) (take 3 @held)", "(30 31 32)", 3),
         ("(take 3 (try (map fetch (iterate inc 40)) (catch Exception e [])))", "(40 41 42)", 3),
-        ("(take 2 (map fetch [1 2 3]))", "(1 2)", 3),
+        ("(take 2 (map fetch [1 2 3]))", "(1 2)", 2),
     ] {
         assert_eq!(called(&mut session, &host, program), (value.to_string(), calls), "{program}");
     }

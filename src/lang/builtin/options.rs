@@ -4,7 +4,6 @@
 //! options that are not declared and values of another kind, so that no option is ignored.
 
 use super::kinds::is_callable;
-use crate::error::suggest::unknown_option;
 use crate::error::{Error, Outcome, describe};
 use crate::native::{OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
@@ -125,7 +124,7 @@ impl OptionSet {
 #[cold]
 fn refused(function: &str, name: &Value, listed: &[&str], all: &[&str]) -> Error {
     match name {
-        Value::Keyword(name) => unknown_option(function, name.as_str(), listed, all),
+        Value::Keyword(name) => Error::unknown_option(function, name.as_str(), listed, all),
         other => Error::expected("a keyword as the name of an option", other)
             .suggest(format!("`{function}` takes :{}", listed.join(", :"))),
     }

@@ -98,6 +98,18 @@ impl Error {
         Error { wording, ..Error::new(code, format!("expected {expectation}")) }
     }
 
+    /// Creates the error for an option that a function or form does not have. It has the options `listed`; `all` are these
+    /// and their other names, without their colons.
+    pub(crate) fn unknown_option(function: &str, name: &str, listed: &[&str], all: &[&str]) -> Error {
+        let takes = format!("takes :{}", listed.join(", :"));
+        let error = Error::new("UnknownOption", format!("`{function}` has no option `:{name}`"));
+        match suggest::closest(name, all.iter().copied()) {
+            Some(nearest) if listed == [nearest] => error.suggest(format!("Did you mean :{nearest}?")),
+            Some(nearest) => error.suggest(format!("Did you mean :{nearest}? It {takes}")),
+            None => error.suggest(format!("it {takes}")),
+        }
+    }
+
     /// Creates a `TypeError` about an argument of a function whose name is prepended to the message.
     pub(crate) fn of_argument(message: String) -> Error {
         let wording = Wording { lacks_function: true, got_nil: false };

@@ -1,7 +1,5 @@
 //! "Did you mean …?": guesses the intended name.
 
-use super::Error;
-
 /// Maximum length of a name that is compared, in bytes.
 const LONGEST: usize = 64;
 
@@ -42,18 +40,6 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Formats a suggestion as a sentence.
 pub fn did_you_mean(name: &str) -> String {
     format!("Did you mean {name}?")
-}
-
-/// The error for an option that a function or form does not have. It has the options `listed`; `all` are these and their
-/// other names. Names are without their colon.
-pub(crate) fn unknown_option(function: &str, name: &str, listed: &[&str], all: &[&str]) -> Error {
-    let takes = format!("takes :{}", listed.join(", :"));
-    let error = Error::new("UnknownOption", format!("`{function}` has no option `:{name}`"));
-    match closest(name, all.iter().copied()) {
-        Some(nearest) if listed == [nearest] => error.suggest(format!("Did you mean :{nearest}?")),
-        Some(nearest) => error.suggest(format!("Did you mean :{nearest}? It {takes}")),
-        None => error.suggest(format!("it {takes}")),
-    }
 }
 
 fn plain(name: &str) -> String {

@@ -26,7 +26,6 @@ mod special;
 mod templates;
 mod threading;
 
-use crate::error::suggest::unknown_option;
 use crate::error::{Error, Outcome};
 use crate::form::{Form, FormKind};
 use crate::span::{Source, Span};
@@ -419,7 +418,7 @@ impl<'a> Expander<'a> {
     fn options(&self, form: &str, pairs: &[Form], known: &[&str]) -> Outcome<()> {
         for pair in pairs.chunks(2) {
             let error = match pair[0].as_keyword() {
-                Some(name) if !known.contains(&name) => unknown_option(form, name, known, known),
+                Some(name) if !known.contains(&name) => Error::unknown_option(form, name, known, known),
                 Some(name) if pair.len() == 1 => {
                     Error::new("SyntaxError", format!("the option `:{name}` of `{form}` has no value"))
                 }

@@ -68,15 +68,13 @@ static ARGUMENT: OptionKind = OptionKind {
 };
 
 fn all_pages(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let function = take(arguments, 0);
-    if !function.is_function() {
-        let error = Error::expected("a tool, or a function of a map of arguments", &function);
-        return Err(error.suggest("give the tool itself, as in (all-pages tracker/list {:status \"open\"})").into());
-    }
     let (given, options) = match &mut arguments[1..] {
         [] => (Map::default(), Map::default()),
         [given] => (map_of(given)?, Map::default()),
-        [given, options] if !matches!(given, Value::Keyword(_)) => (map_of(given)?, checked(options)?),
+        [given, options] if !matches!(given, Value::Keyword(_)) => {
+            let options = checked(options)?;
+            (map_of(given)?, options)
+        }
         pairs if pairs.len().is_multiple_of(2) => {
             let pairs = pairs.chunks_exact_mut(2).map(|pair| (take(pair, 0), take(pair, 1)));
             (pairs.collect(), Map::default())
@@ -86,6 +84,11 @@ fn all_pages(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             return Err(Error::new("ArityError", message).into());
         }
     };
+    let function = take(arguments, 0);
+    if !function.is_function() {
+        let error = Error::expected("a tool, or a function of a map of arguments", &function);
+        return Err(error.suggest("give the tool itself, as in (all-pages tracker/list {:status \"open\"})").into());
+    }
     let walk = Walk::new(function, given, options);
     Ok(machine.lazy(&LAZY_PAGES, walk.pack()))
 }
