@@ -45,7 +45,11 @@ pub fn evaluate(
     reply: &mut Reply,
 ) {
     let live_before = meter::live();
-    match run_forms(machine, evaluated, bind, finish, reply) {
+    let ended = run_forms(machine, evaluated, bind, finish, reply);
+    if ended.is_ok() {
+        note_mistakes(machine, evaluated);
+    }
+    match ended {
         Ok(None) => {}
         Ok(Some(Shown { printed, json })) => {
             reply.value = Some(printed.text);
@@ -89,6 +93,16 @@ pub fn evaluate(
         compute_ms: compute.as_millis() as u64,
         total_ms: total.as_millis() as u64,
     };
+}
+
+/// Adds the notes on look-ups and comparisons of a program that has ended.
+fn note_mistakes(machine: &mut Machine, evaluated: &Evaluated<'_>) {
+    let core = &mut *machine.core;
+    // The forms before the one at which a run was resumed have looked up keys as well.
+    let is_whole = evaluated.from.is_none_or(|mark| mark.form == 0);
+    for note in core.look_ups.notes(&evaluated.source.text, &core.globals, is_whole) {
+        core.note(note);
+    }
 }
 
 /// Runs the forms of a program, each as a transaction, and passes the value of the last one to `finish` or else shows it.

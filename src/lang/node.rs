@@ -5,12 +5,14 @@
 //! the session's table, and builtins are direct references.
 
 use crate::form::Form;
+use crate::machine::LookUps;
 use crate::native::{Builtin, Native};
 use crate::operators::{Operator, Run};
 use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::map::Map;
 use crate::value::shape::Shape;
+use crate::value::text::Name;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -185,7 +187,7 @@ pub struct Operation {
 pub struct LookUp {
     /// The keyword.
     pub key: Value,
-    /// Monomorphic inline cache: the index of the key in the last small map.
+    /// Monomorphic inline cache: the index of the key in the last small map that had it, or [`LookUp::NOWHERE`].
     pub place: AtomicUsize,
     /// The collection to search.
     pub collection: Node,
@@ -196,16 +198,42 @@ pub struct LookUp {
 }
 
 impl LookUp {
+    /// The place of a key that was not found yet, or was missed last.
+    pub const NOWHERE: usize = usize::MAX;
+
     /// Looks up the key in a small map, trying the cached index first.
     #[inline(always)]
-    pub fn find<'m>(&self, map: &'m Map) -> Option<&'m Value> {
+    pub fn find<'m>(&self, map: &'m Map, look_ups: &mut LookUps) -> Option<&'m Value> {
         let last = self.place.load(Ordering::Relaxed);
         let mut place = last;
         let found = map.get_near(&self.key, &mut place);
         if place != last {
-            self.place.store(place, Ordering::Relaxed);
+            self.store(place, last, look_ups);
         }
         found
+    }
+
+    /// Remembers the place of the key, and records the first time that it is found.
+    #[inline(never)]
+    fn store(&self, place: usize, last: usize, look_ups: &mut LookUps) {
+        self.place.store(place, Ordering::Relaxed);
+        if let (LookUp::NOWHERE, Value::Keyword(name)) = (last, &self.key) {
+            look_ups.hit(name);
+        }
+    }
+
+    /// Records that a map lacks the key, and forgets its place, so that it is seen when another map has it.
+    pub(crate) fn missed(&self, map: &Map, look_ups: &mut LookUps) {
+        let Value::Keyword(name) = &self.key else { return };
+        if self.place.swap(LookUp::NOWHERE, Ordering::Relaxed) != LookUp::NOWHERE {
+            look_ups.hit(name);
+        }
+        look_ups.missed(name, map, true);
+    }
+
+    /// True if the key has this name, and was found in a small map since it was last missed.
+    pub(crate) fn has_found(&self, name: &Name) -> bool {
+        self.place.load(Ordering::Relaxed) != LookUp::NOWHERE && matches!(&self.key, Value::Keyword(key) if key == name)
     }
 }
 

@@ -18,6 +18,7 @@ mod host_functions;
 mod large_programs;
 mod letting_go;
 mod moved_sessions;
+mod notes;
 mod options;
 mod pages;
 mod partly;

@@ -119,11 +119,11 @@ fn every_pipeline_is_right_at_the_first_attempt() {
             Some(failure) => failure.rendered.clone(),
             None => reply.value.unwrap_or_default(),
         };
-        if value != case.value || reply.prints != case.prints {
+        if value != case.value || reply.prints != case.prints || !reply.notes.is_empty() {
             let _ = writeln!(
                 wrong,
-                "{} {}\n  expected {}\n  got      {value}\n  printed  {:?}",
-                case.place, case.title, case.value, reply.prints
+                "{} {}\n  expected {}\n  got      {value}\n  printed  {:?}\n  noted    {:?}",
+                case.place, case.title, case.value, reply.prints, reply.notes
             );
         }
     }

@@ -111,6 +111,18 @@ pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
     if rank(&second) > rank(&first).max(least - 1) { (second, first) } else { (first, second) }
 }
 
+/// As [`function_and_collection`], where the function is called with each item. Records a keyword that is mapped over a
+/// map: the items are entries, in which it finds nothing.
+pub fn function_over_items(machine: &mut Machine, arguments: &mut [Value]) -> (Value, Value) {
+    let (function, collection) = function_and_collection(arguments);
+    if let (Value::Keyword(name), Value::Map(map)) = (&function, &collection)
+        && !map.is_empty()
+    {
+        machine.core.look_ups.mapped(name);
+    }
+    (function, collection)
+}
+
 /// Returns the text of a value as `str` prints it, within the memory limit.
 ///
 /// # Errors

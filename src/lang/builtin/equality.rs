@@ -74,6 +74,11 @@ fn equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     for pair in arguments.windows(2) {
         machine.charge(1)?;
         if !machine.equal(&pair[0], &pair[1])? {
+            if let (Value::Str(_), Value::Int(_) | Value::Float(_)) | (Value::Int(_) | Value::Float(_), Value::Str(_)) =
+                (&pair[0], &pair[1])
+            {
+                machine.core.look_ups.unlike(&pair[0], &pair[1]);
+            }
             return Ok(Value::Bool(false));
         }
     }

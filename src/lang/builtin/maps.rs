@@ -150,19 +150,23 @@ pub(super) fn collection_first(arguments: &mut [Value]) {
 
 fn get(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     collection_first(arguments);
-    let default = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
-    machine.look_up(&arguments[0], &arguments[1], default)
+    match arguments {
+        [collection, key, default] => machine.look_up(collection, key, std::mem::take(default)),
+        _ => machine.field(&arguments[0], &arguments[1]),
+    }
 }
 
 fn get_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if matches!(arguments[1], Value::Map(_)) && matches!(arguments[0], Value::Vector(_) | Value::List(_)) {
         arguments.swap(0, 1);
     }
+    let has_default = arguments.len() > 2;
     let default = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
     let mut current = take(arguments, 0);
     let mut path = machine.seq(take(arguments, 1))?;
     while let Some(key) = path.next(machine)? {
-        let found = machine.look_up(&current, &key, Value::Nil)?;
+        let found =
+            if has_default { machine.look_up(&current, &key, Value::Nil)? } else { machine.field(&current, &key)? };
         // Only if the lookup yields nil does a stored nil have to be told apart from a missing key.
         if found.is_nil() && !default.is_nil() && !has(machine, &current, &key)? {
             return Ok(default);
@@ -179,7 +183,11 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
     Ok(match collection {
         Value::Map(map) => {
             let key = machine.key(key.clone())?;
-            machine.entry_in(map, &key)?.is_some()
+            let has = machine.entry_in(map, &key)?.is_some();
+            if has {
+                machine.core.look_ups.hit_key(&key);
+            }
+            has
         }
         Value::Set(set) => {
             let key = machine.key(key.clone())?;
@@ -323,8 +331,11 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
         Value::Nil => Ok(None),
         Value::Map(map) => {
             let key = machine.key(key.clone())?;
-            let found = machine.entry_in(map, &key)?;
-            Ok(found.map(|(key, value)| (key.clone(), value.clone())))
+            let found = machine.entry_in(map, &key)?.map(|(key, value)| (key.clone(), value.clone()));
+            if found.is_some() {
+                machine.core.look_ups.hit_key(&key);
+            }
+            Ok(found)
         }
         Value::Vector(vector) => Ok(match key {
             Value::Int(at) => {

@@ -95,7 +95,7 @@ fn arranged(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn value_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    machine.look_up(&arguments[1], &arguments[0], Value::Nil)
+    machine.field(&arguments[1], &arguments[0])
 }
 
 fn value_under(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -103,7 +103,7 @@ fn value_under(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     if let Value::Vector(path) = &arguments[0] {
         for key in path.iter() {
             machine.charge(1)?;
-            value = machine.look_up(&value, key, Value::Nil)?;
+            value = machine.field(&value, key)?;
         }
     }
     Ok(value)

@@ -70,7 +70,7 @@ impl Machine {
     pub(crate) fn call_on(&mut self, callee: &Value, argument: &Value) -> Outcome<Value> {
         if let Value::Keyword(_) = callee {
             self.charge(1)?;
-            return self.look_up(argument, callee, Value::Nil);
+            return self.field(argument, callee);
         }
         self.call(callee, &mut [argument.clone()])
     }
@@ -384,7 +384,7 @@ impl Machine {
                 machine.call(&meant, arguments)
             }),
             Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) => match arguments {
-                [map] => self.look_up(map, callee, Value::Nil),
+                [map] => self.field(map, callee),
                 [map, default] => {
                     let default = std::mem::take(default);
                     self.look_up(map, callee, default)
@@ -395,7 +395,7 @@ impl Machine {
                 }
             },
             Value::Map(_) | Value::Set(_) => match arguments {
-                [key] => self.look_up(callee, key, Value::Nil),
+                [key] => self.field(callee, key),
                 [key, default] => {
                     let default = std::mem::take(default);
                     self.look_up(callee, key, default)

@@ -9,6 +9,7 @@ use crate::value::Value;
 use crate::value::equal::{KEY_NESTING, hashing_effort};
 use crate::value::function::Bound;
 use crate::value::list::List;
+use crate::value::map::Map;
 use crate::value::release::Scratch;
 use crate::value::walk::{Cursor, Pace};
 use std::sync::Arc;
@@ -358,6 +359,40 @@ impl Machine {
         Ok(())
     }
 
+    /// Evaluates `(get record key)` where the key is likely the name of a field, such as a keyword that is called. A key
+    /// that the record lacks is remembered for the notes in the reply.
+    ///
+    /// # Errors
+    /// As [`Machine::look_up`].
+    #[inline]
+    pub(crate) fn field(&mut self, record: &Value, key: &Value) -> Outcome<Value> {
+        let found = self.look_up(record, key, Value::Nil)?;
+        if found.is_nil() {
+            self.note_missing(record, key);
+        }
+        Ok(found)
+    }
+
+    #[inline(never)]
+    fn note_missing(&mut self, record: &Value, key: &Value) {
+        if let (Some(map), Value::Keyword(name)) = (self.lacking(record, key), key) {
+            self.core.look_ups.missed(name, map, false);
+        }
+    }
+
+    /// Returns the map in which the last look-up was, if it was in a map that lacks the key.
+    pub(super) fn lacking<'m>(&self, collection: &'m Value, key: &Value) -> Option<&'m Map> {
+        let (Value::Map(map), Value::Keyword(name)) = (collection, key) else { return None };
+        match (map.as_shaped(), &self.missed) {
+            // `look_up` has just remembered it.
+            (Some((shape, _)), Some((Value::Keyword(missed), last))) => {
+                (Arc::ptr_eq(shape, last) && missed.address() == name.address()).then_some(map)
+            }
+            (Some(_), _) => None,
+            (None, _) => map.get(key).is_none().then_some(map),
+        }
+    }
+
     /// Evaluates `(get coll key default)`.
     ///
     /// # Errors
@@ -372,15 +407,20 @@ impl Machine {
             realised = self.key(key.clone())?;
             &realised
         };
-        if let (Value::Map(map), Value::Keyword(_)) = (collection, key)
+        if let (Value::Map(map), Value::Keyword(name)) = (collection, key)
             && let Some(value) = map.get_near(key, &mut self.place)
         {
+            self.core.look_ups.hit(name);
             return Ok(value.clone());
         }
         Ok(match collection {
             Value::Cell(cell) if cell.is_unknown() => return Err(self.depends_on(cell)),
             Value::Map(map) => match self.entry_in(map, key)? {
-                Some((_, value)) => value.clone(),
+                Some((_, value)) => {
+                    let value = value.clone();
+                    self.core.look_ups.hit_key(key);
+                    value
+                }
                 None => {
                     self.note_miss(key, map);
                     default

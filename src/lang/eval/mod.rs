@@ -99,6 +99,12 @@ impl Machine {
     #[cold]
     fn note_miss(&mut self, key: &Value, map: &Map) {
         if let (Value::Keyword(_) | Value::Str(_), Some((shape, _))) = (key, map.as_shaped()) {
+            if let (Value::Keyword(name), Some((Value::Keyword(known), last))) = (key, &self.missed)
+                && name.address() == known.address()
+                && Arc::ptr_eq(shape, last)
+            {
+                return;
+            }
             self.missed = Some((key.clone(), shape.clone()));
         }
     }

@@ -348,7 +348,7 @@ impl Machine {
         self.pay_step()?;
         if let (Node::Local(slot), None) = (&node.collection, &node.default)
             && let Value::Map(map) = &self.stack[frame.base + *slot as usize]
-            && let Some(value) = node.find(map)
+            && let Some(value) = node.find(map, &mut self.core.look_ups)
         {
             let answer = copied(&mut self.passed, value);
             return self.pay_step().map(|()| answer);
@@ -359,12 +359,18 @@ impl Machine {
             None => Value::Nil,
         };
         if let Value::Map(map) = &collection
-            && let Some(value) = node.find(map)
+            && let Some(value) = node.find(map, &mut self.core.look_ups)
         {
             let answer = copied(&mut self.passed, value);
             return self.pay_step().map(|()| answer);
         }
         let found = self.look_up(&collection, &node.key, default);
+        if let (Ok(Value::Nil), None) = (&found, &node.default)
+            && let Some(map) = self.lacking(&collection, &node.key)
+            && !frame.source.is_hidden
+        {
+            node.missed(map, &mut self.core.look_ups);
+        }
         self.walked_at(frame, found, node.span)
     }
 

@@ -1,7 +1,7 @@
 //! The state shared by the branches of an evaluation, including what persists from one evaluation of a session to the
 //! next.
 
-use super::Object;
+use super::{LookUps, Object};
 use crate::error::{Error, Halt};
 use crate::heap::{Handle, Heap};
 use crate::host::{CallRecord, HostAccess};
@@ -48,6 +48,8 @@ pub struct Core {
     pub calls: Vec<CallRecord>,
     /// Notes on the evaluation for its reply, each once.
     pub notes: Vec<String>,
+    /// What look-ups found and missed.
+    pub look_ups: LookUps,
     /// Names that later forms of the program define.
     pub coming: HashSet<String, RandomState>,
     /// Names that the running form defines, as far as it has been resolved. They shadow other meanings of the name.
@@ -307,6 +309,7 @@ impl Core {
             prints_cut: 0,
             calls: Vec::new(),
             notes: Vec::new(),
+            look_ups: LookUps::default(),
             coming: HashSet::default(),
             shadowed: HashSet::default(),
             awaited: HashMap::new(),
@@ -413,6 +416,7 @@ impl Core {
         self.prints_cut = 0;
         self.calls = Vec::new();
         self.notes = Vec::new();
+        self.look_ups.clear();
         renew(self.coming.capacity(), &mut self.coming);
         renew(self.shadowed.capacity(), &mut self.shadowed);
         self.form = 0;

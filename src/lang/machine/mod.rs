@@ -8,7 +8,9 @@ mod bindings;
 mod branch;
 mod core;
 mod frame;
+mod look_ups;
 mod rows;
+mod similar;
 mod stacks;
 
 pub use bindings::{Binding, Bindings};
@@ -17,6 +19,7 @@ pub(crate) use branch::{Event, Turn, Turns};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
 pub use frame::{Answer, Frame, Stopped, Tail, Walked};
+pub use look_ups::LookUps;
 pub use rows::Object;
 pub use stacks::Stacks;
 pub(crate) use stacks::here;

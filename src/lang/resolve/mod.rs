@@ -309,7 +309,7 @@ impl<'a> Resolver<'a> {
             }
             None => Node::LookUp(Box::new(LookUp {
                 key: callee.clone(),
-                place: AtomicUsize::default(),
+                place: AtomicUsize::new(LookUp::NOWHERE),
                 collection: first,
                 default: second,
                 span,

@@ -110,6 +110,12 @@ impl Name {
         &self.0
     }
 
+    /// Returns the address of the name in memory: names of one address are equal, and equal names may have several.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
     /// Returns the part before the slash, if there is one.
     pub fn namespace(&self) -> Option<&str> {
         split_name(&self.0).0

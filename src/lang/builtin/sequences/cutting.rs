@@ -1,6 +1,6 @@
 //! Splitting a sequence at a position: its beginning, or the rest.
 
-use super::super::arguments::{count, function_and_collection, take};
+use super::super::arguments::{count, function_over_items, take};
 use super::super::transducers::{self, state, steps};
 use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
 use crate::error::Outcome;
@@ -185,7 +185,7 @@ fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     if arguments.len() == 1 {
         return Ok(transducers::stateless(&steps::TAKE_WHILE, take(arguments, 0)));
     }
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     while_true(machine, predicate, collection)
 }
 
@@ -224,7 +224,7 @@ fn drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     if arguments.len() == 1 {
         return Ok(transducers::stateful(&state::DROP_WHILE, Value::Bool(true), take(arguments, 0)));
     }
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     from_first_false(machine, predicate, collection)
 }
 
@@ -332,7 +332,7 @@ fn split_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn split_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     let first = while_true(machine, predicate.clone(), collection.clone())?;
     let rest = from_first_false(machine, predicate, collection)?;
     Ok(Value::vector(vec![first, rest]))

@@ -1,6 +1,6 @@
 //! Iterating over a sequence for side effects.
 
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_over_items, take};
 use super::{count_and_collection, cursors, next_of_each};
 use crate::error::Outcome;
 use crate::machine::Machine;
@@ -71,7 +71,7 @@ fn walk(machine: &mut Machine, most: u64, collection: Value) -> Outcome<()> {
 }
 
 fn run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     call_with_each(machine, &function, collection)
 }
 

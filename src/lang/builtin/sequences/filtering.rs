@@ -1,6 +1,6 @@
 //! Selecting items: those that satisfy a predicate, every nth one, or each distinct one.
 
-use super::super::arguments::{function_and_collection, integer, take};
+use super::super::arguments::{function_over_items, integer, take};
 use super::super::transducers::{self, state, steps};
 use super::making::REPEAT;
 use super::{before, count_and_collection};
@@ -115,7 +115,7 @@ fn is_item(machine: &mut Machine, item: &Value, list: &Value) -> Outcome<bool> {
 
 /// Returns the items for which the truth of the predicate equals `wanted`.
 fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Value> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     if machine.is_lazy(&collection) {
         return Ok(machine.lazy(&LAZY_FILTER, vec![predicate, collection, Value::Bool(wanted)]));
     }
@@ -123,7 +123,7 @@ fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome
 }
 
 fn filterv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     picked(machine, &predicate, collection, true).map(Value::vector)
 }
 

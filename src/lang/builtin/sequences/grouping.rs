@@ -1,6 +1,6 @@
 //! Counting and grouping items by a key.
 
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_over_items, take};
 use super::super::options::{FLAG, FUNCTION, KEY};
 use crate::error::Outcome;
 use crate::machine::Machine;
@@ -84,7 +84,7 @@ fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let leading = if arguments.len().is_multiple_of(2) { 2 } else { 1 };
     let given = GROUP_BY.read(&mut arguments[leading..])?;
     let (key, collection) = match leading {
-        2 => function_and_collection(arguments),
+        2 => function_over_items(machine, arguments),
         _ => (given.or_nil("key"), take(arguments, 0)),
     };
     if given.is_on("count") {
@@ -108,7 +108,7 @@ fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     match arguments.len() {
         1 => count_by(machine, &Value::Nil, take(arguments, 0)),
         2 => {
-            let (key, collection) = function_and_collection(arguments);
+            let (key, collection) = function_over_items(machine, arguments);
             count_by(machine, &key, collection)
         }
         _ => {

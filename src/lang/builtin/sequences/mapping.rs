@@ -1,6 +1,6 @@
 //! Applying a function to each item: `map` and related functions.
 
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_over_items, take};
 use super::super::transducers::{self, state, steps};
 use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::error::Outcome;
@@ -94,7 +94,7 @@ fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.len() {
         1 => return Ok(transducers::stateless(&steps::MAP, take(arguments, 0))),
         2 => {
-            let (function, collection) = function_and_collection(arguments);
+            let (function, collection) = function_over_items(machine, arguments);
             if machine.is_lazy(&collection) {
                 return Ok(machine.lazy(&LAZY_MAP, vec![function, collection]));
             }
@@ -110,7 +110,7 @@ fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn mapv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
-        let (function, collection) = function_and_collection(arguments);
+        let (function, collection) = function_over_items(machine, arguments);
         return map_one(machine, &function, collection).map(Value::vector);
     }
     map_several(machine, arguments).map(Value::vector)
@@ -179,7 +179,7 @@ fn map_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     if arguments.len() == 1 {
         return Ok(transducers::stateful(&state::MAP_INDEXED, Value::Int(0), take(arguments, 0)));
     }
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     transducers::through(machine, &transducers::stateful(&state::MAP_INDEXED, Value::Int(0), function), collection)
 }
 
@@ -187,7 +187,7 @@ fn keep_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     if arguments.len() == 1 {
         return Ok(transducers::stateful(&state::KEEP_INDEXED, Value::Int(0), take(arguments, 0)));
     }
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     transducers::through(machine, &transducers::stateful(&state::KEEP_INDEXED, Value::Int(0), function), collection)
 }
 
@@ -195,7 +195,7 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 1 {
         return Ok(transducers::stateless(&steps::KEEP, take(arguments, 0)));
     }
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     if machine.is_lazy(&collection) {
         return transducers::through(machine, &transducers::stateless(&steps::KEEP, function), collection);
     }
@@ -213,7 +213,7 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn filter_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
@@ -230,7 +230,7 @@ fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.len() {
         1 => Ok(transducers::stateless(&steps::MAPCAT, take(arguments, 0))),
         2 => {
-            let (function, collection) = function_and_collection(arguments);
+            let (function, collection) = function_over_items(machine, arguments);
             flat_map(machine, function, collection)
         }
         _ => {

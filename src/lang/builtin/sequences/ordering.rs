@@ -1,6 +1,6 @@
 //! Ordering items: sorting, reversing, shuffling, minimum and maximum.
 
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_and_collection, function_over_items, take};
 use super::super::options::KEY;
 use super::super::ordered::order_by_number;
 use super::merge;
@@ -156,7 +156,7 @@ fn precedes(machine: &mut Machine, comparator: Option<&Value>, left: &Value, rig
 
 fn sort_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
-        let (key, collection) = function_and_collection(arguments);
+        let (key, collection) = function_over_items(machine, arguments);
         return sorted_by(machine, &key, None, collection);
     }
     // Accept `(sort-by coll f >)` as `(sort-by f > coll)`.

@@ -1,6 +1,6 @@
 //! Partitioning a sequence into parts of a given size or of items that belong together.
 
-use super::super::arguments::{count, function_and_collection, take};
+use super::super::arguments::{count, function_over_items, take};
 use super::super::transducers::{self, state};
 use super::{before, in_front, is_number, skip};
 use crate::error::{Error, Outcome};
@@ -77,7 +77,7 @@ fn partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// SRFI 1's `(partition odd? xs)`: the items that satisfy the predicate, and the others.
 fn by_truth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     let mut cursor = machine.seq(collection)?;
     let (mut yes, mut no) = (Vec::new(), Vec::new());
     while let Some(item) = cursor.next(machine)? {
@@ -211,7 +211,7 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     if arguments.len() == 1 {
         return Ok(transducers::stateful(&state::PARTITION_BY, Value::vector(Vec::new()), take(arguments, 0)));
     }
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_over_items(machine, arguments);
     if machine.is_lazy(&collection) {
         return Ok(machine.lazy(&LAZY_PARTITION_BY, vec![function, collection]));
     }

@@ -1,6 +1,6 @@
 //! Predicates and searches over the items of a sequence: some, all, none, and which one.
 
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_over_items, take};
 use super::super::dialects::lists::is_wanted;
 use super::super::options::{KEY, TEST};
 use super::{as_seq, before};
@@ -119,7 +119,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 
 /// Finds the first item for which the truth of the predicate equals `wanted`; returns it with the predicate's result.
 fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Option<(Value, Value)>> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     let mut cursor = machine.seq(collection)?;
     while let Some(item) = cursor.next(machine)? {
         let answer = machine.call_on(&predicate, &item)?;
@@ -152,7 +152,7 @@ fn not_any(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 pub(super) fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (predicate, collection) = function_and_collection(arguments);
+    let (predicate, collection) = function_over_items(machine, arguments);
     let mut cursor = machine.seq(collection)?;
     let mut count = 0;
     while let Some(item) = cursor.next(machine)? {
