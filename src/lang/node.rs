@@ -203,21 +203,21 @@ impl LookUp {
 
     /// Looks up the key in a small map, trying the cached index first.
     #[inline(always)]
-    pub fn find<'m>(&self, map: &'m Map, look_ups: &mut LookUps) -> Option<&'m Value> {
+    pub fn find<'m>(&self, map: &'m Map, look_ups: &mut LookUps, source: &Source) -> Option<&'m Value> {
         let last = self.place.load(Ordering::Relaxed);
         let mut place = last;
         let found = map.get_near(&self.key, &mut place);
         if place != last {
-            self.store(place, last, look_ups);
+            self.store(place, last, look_ups, source);
         }
         found
     }
 
     /// Remembers the place of the key, and records the first time that it is found.
     #[inline(never)]
-    fn store(&self, place: usize, last: usize, look_ups: &mut LookUps) {
+    fn store(&self, place: usize, last: usize, look_ups: &mut LookUps, source: &Source) {
         self.place.store(place, Ordering::Relaxed);
-        if let (LookUp::NOWHERE, Value::Keyword(name)) = (last, &self.key) {
+        if let (LookUp::NOWHERE, Value::Keyword(name), false) = (last, &self.key, source.is_hidden) {
             look_ups.hit(name);
         }
     }

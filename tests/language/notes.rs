@@ -62,6 +62,14 @@ fn a_key_that_no_record_has_is_noted() {
             "(reduce (fn [all m] (conj all (:sendr m))) [] data)",
             "(doseq [m data] (println (:sendr m)))",
             "(pmap :sendr data)",
+            "(index-by :sendr data)",
+            "(map #(:sendr (into {} %)) data)",
+            "(map (fn [{:keys [id] {:keys [x]} :sendr}] [id x]) data)",
+            "(map #(when-let [s (:sendr %)] s) data)",
+            "(map #(cond-> % (:sendr %) (assoc :x 1)) data)",
+            "(pmap (fn [m] (:sendr m)) data)",
+            "(let [k :sendr] (map k data))",
+            "(->> data (filter #(nil? (:sendr %))) count)",
             "(some #(= (:sendr %) \"ann\") data)",
             "(map #(or (:sendr %) \"nobody\") data)",
             "(defn f [m] (:sendr m)) (map f data)",
@@ -267,6 +275,14 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(notes(&program), [""; 0]);
     let program = format!("(def m {{:sender 1}}) (doseq [k [{keys}]] (k m)) (map :sendr data)");
     assert_eq!(notes(&program), [""; 0]);
+}
+
+#[test]
+fn keywords_made_at_run_time_are_seen() {
+    let program = "(dotimes [n 1000] (get {:sendr 1} (keyword \"sendr\"))) (map :sendr data)";
+    assert_eq!(notes(program), [""; 0]);
+    let program = "(dotimes [n 1000] (get {:id 1} (keyword \"id\"))) (map :sendr data)";
+    assert_eq!(notes(program), [":sendr is in none of 3 records; did you mean :sender?"]);
 }
 
 #[test]

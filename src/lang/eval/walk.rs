@@ -348,7 +348,7 @@ impl Machine {
         self.pay_step()?;
         if let (Node::Local(slot), None) = (&node.collection, &node.default)
             && let Value::Map(map) = &self.stack[frame.base + *slot as usize]
-            && let Some(value) = node.find(map, &mut self.core.look_ups)
+            && let Some(value) = node.find(map, &mut self.core.look_ups, frame.source)
         {
             let answer = copied(&mut self.passed, value);
             return self.pay_step().map(|()| answer);
@@ -359,7 +359,7 @@ impl Machine {
             None => Value::Nil,
         };
         if let Value::Map(map) = &collection
-            && let Some(value) = node.find(map, &mut self.core.look_ups)
+            && let Some(value) = node.find(map, &mut self.core.look_ups, frame.source)
         {
             let answer = copied(&mut self.passed, value);
             return self.pay_step().map(|()| answer);

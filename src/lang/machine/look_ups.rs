@@ -19,9 +19,11 @@
 //! - All other look-ups compare the key with the last one that they found, by address. Only another one is looked for in
 //!   a small table.
 //!
-//! A miss adds one to a counter; the similar keys are only searched for at the end. No fuel is charged. At most
-//! [`MOST_KEYS`] missing keys, [`MOST_SHAPES`] layouts of each, and [`MOST_FOUND`] found keys are remembered; beyond
-//! that there are fewer notes or none.
+//! A miss adds one to a counter; the similar keys of small records are only searched for at the end. No fuel is charged.
+//! At most [`MOST_KEYS`] missing keys, [`MOST_SHAPES`] layouts of each, and [`MOST_FOUND`] found keys are remembered. A
+//! program that misses or finds more keys uses them as data: nothing is recorded any more, and there are no notes on keys.
+//!
+//! Nodes of the prelude record nothing, since programs share them.
 //!
 //! # Other notes
 //! [`LookUps::mapped`] records a keyword that was mapped over a map, whose items are entries;
@@ -42,7 +44,7 @@ const MOST_KEYS: usize = 64;
 /// Maximum number of shapes that are remembered for each of them.
 const MOST_SHAPES: usize = 8;
 
-/// Maximum number of found keys that are remembered; if there are more, there are no notes on missing keys.
+/// Maximum number of found keys that are remembered.
 const MOST_FOUND: usize = 256;
 
 /// Maximum number of keys of a large record that are compared with a missing one.
@@ -64,7 +66,7 @@ pub struct LookUps {
     /// Names of found keys. A name occurs several times if keys of different addresses have it. Holding them keeps their
     /// addresses from being used again.
     found: Vec<Name>,
-    /// True once a found key could not be remembered.
+    /// True once a found or a missing key could not be remembered.
     has_more: bool,
     /// The keys that were missed, in the order of their first miss.
     missing: Vec<Missing>,
@@ -125,18 +127,11 @@ impl LookUps {
             if name.as_str().len() > LONGEST || self.has_more {
                 return;
             }
-            let mut is_known = false;
-            let mut is_held = false;
-            for known in &self.found {
-                is_held |= known.address() == address;
-                is_known |= is_held || known == name;
-                if is_held {
-                    break;
-                }
-            }
-            if !is_held {
-                if self.found.len() >= MOST_FOUND {
-                    self.has_more = !is_known;
+            let known = self.found.iter().find(|known| *known == name);
+            if known.is_none_or(|known| known.address() != address) {
+                let most = if known.is_some() { SLOTS } else { MOST_FOUND };
+                if self.found.len() >= most {
+                    self.has_more = known.is_none();
                     return;
                 }
                 self.found.push(name.clone());
@@ -166,7 +161,10 @@ impl LookUps {
         }
         let at = match self.missing.iter().position(|missing| missing.name == *name) {
             Some(at) => at,
-            None if self.missing.len() >= MOST_KEYS => return,
+            None if self.missing.len() >= MOST_KEYS => {
+                self.has_more = true;
+                return;
+            }
             None => {
                 let name = name.clone();
                 self.missing.push(Missing { name, is_written, records: 0, shapes: Vec::new(), wide: None });

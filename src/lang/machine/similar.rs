@@ -22,6 +22,11 @@ pub fn unlikeness(key: &str, other: &str) -> Option<usize> {
     if key == other || key.len().max(other.len()) > LONGEST || space != other_space {
         return None;
     }
+    // All similar keys begin with the same letter; most others are recognised by that.
+    let first = |name: &str| name.chars().find(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase());
+    if first(base) != first(other_base) && base.is_ascii() && other_base.is_ascii() {
+        return None;
+    }
     let (joined, other_joined) = (canonical(base), canonical(other_base));
     if joined.is_empty() || other_joined.is_empty() {
         return None;
