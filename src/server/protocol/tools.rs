@@ -18,7 +18,7 @@ const NAMES_COST: usize = 36;
 const NAME_KEPT: usize = 32;
 
 /// The icon of both tools: a pair of parentheses.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%2355a' stroke-width='3' stroke-linecap='round'%3E%3Cpath d='M9 3q-6 9 0 18M15 3q6 9 0 18'/%3E%3C/svg%3E";
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%2355a'%20stroke-width='3'%20stroke-linecap='round'%3E%3Cpath%20d='M9%203q-6%209%200%2018M15%203q6%209%200%2018'/%3E%3C/svg%3E";
 
 /// Returns both tools, for these servers and for a client that speaks this revision of MCP; `None` is the latest. A
 /// revision is sent only the fields that it has: titles and `_meta` from 2025-06-18 on, icons from 2025-11-25 on.
