@@ -349,8 +349,13 @@ fn names(text: &str, name: &str) -> bool {
 
 /// Returns the code of the functions that the session defines.
 fn functions(globals: &Globals) -> Vec<&Arc<Group>> {
-    let group = |value| if let &Value::Closure(ref closure) = value { Some(&closure.group) } else { None };
-    globals.iter().filter_map(|global| group(global.value)).collect()
+    let mut functions = Vec::new();
+    for global in globals.iter() {
+        if let Value::Closure(closure) = global.value {
+            functions.push(&closure.group);
+        }
+    }
+    functions
 }
 
 /// True if a look-up in the code has ever found the key.
