@@ -49,7 +49,7 @@ const LANGUAGE: House = House {
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[
-        ("value", 47),
+        ("value", 49),
         ("builtin", 36),
         ("expand", 20),
         ("reader", 9),
