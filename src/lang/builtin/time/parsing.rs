@@ -239,8 +239,9 @@ fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         arguments.swap(0, 1);
     }
     let (time, rest) = arguments.split_at_mut(1);
+    let format = Format::from_arguments(machine, &FORMAT, rest)?;
     let time = given::time(machine, &time[0])?;
-    Format::from_arguments(machine, &FORMAT, rest)?.write(machine, &time)
+    format.write(machine, &time)
 }
 
 fn timestamp(machine: &mut Machine, arguments: &[Value]) -> Outcome<Timestamp> {
