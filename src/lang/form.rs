@@ -164,11 +164,24 @@ impl Form {
 
     /// Returns whether the form is a call that prints, and whose value is always nil.
     pub fn is_print(&self) -> bool {
-        const PRINTING: [&str; 14] = [
-            "println", "print", "prn", "pr", "printf", "newline", "pprint", "dir", "doc", "source", "apropos", "doseq",
-            "dotimes", "run!",
-        ];
-        PRINTING.iter().any(|name| self.is_call_of(name))
+        let head = self.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol);
+        matches!(
+            head.unwrap_or_default(),
+            "println"
+                | "print"
+                | "prn"
+                | "pr"
+                | "printf"
+                | "newline"
+                | "pprint"
+                | "dir"
+                | "doc"
+                | "source"
+                | "apropos"
+                | "doseq"
+                | "dotimes"
+                | "run!"
+        )
     }
 
     /// Returns whether the form is a list whose head is the symbol of that name.

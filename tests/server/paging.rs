@@ -20,7 +20,7 @@ fn pages_of_every_scheme_are_read_to_the_end() {
     );
     check(
         "(count (set (all-pages t/lying)))",
-        "230\n[5 tool calls; note: `t/lying`: its reply says that there are 500 items; 230 came]",
+        "230\n[6 tool calls; note: `t/lying`: its reply says that there are 500 items; 230 came]",
     );
     check("(count (distinct (all-pages t/cursor)))", "230\n[3 tool calls]");
     check("(map :key (take 2 (all-pages t/cursor)))", "(\"T-0\" \"T-1\")\n[1 tool call]");
@@ -43,7 +43,7 @@ fn cursors_that_go_in_circles_are_an_error() {
 fn tools_for_apps_alone_are_neither_listed_nor_called() {
     let mut client = client();
     let listed = client.eval("(dir 't)").text;
-    assert!(listed.contains("(t/both)  The tool both of tickets\n"), "{listed}");
+    assert!(listed.contains("(t/both)  The tool both\n"), "{listed}");
     assert!(listed.contains("(t/cursor :page-token? string)") && listed.contains("; pages: all-pages\n"), "{listed}");
     assert!(!listed.contains("apps") && !listed.contains('\u{7}'), "{listed}");
     assert_eq!(client.fails("(t/apps)").0, "UnknownTool");

@@ -135,6 +135,13 @@ impl Error {
         self
     }
 
+    /// Puts a suggestion before the present one.
+    pub(crate) fn prefer(mut self, suggestion: String) -> Error {
+        let before = self.suggestion.take().map(|before| format!("; {before}"));
+        self.suggestion = Some(suggestion + &before.unwrap_or_default());
+        self
+    }
+
     /// Sets the data, as `ex-info` does.
     pub fn with_data(mut self, data: Value) -> Error {
         self.payload.data = (!data.is_nil()).then(|| Arc::new(Reduced(data)));

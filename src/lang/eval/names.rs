@@ -171,8 +171,15 @@ impl Machine {
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
         let registry = self.core.registry.clone();
-        if let Some(suggestion) = elsewhere(&registry, name, self.unaliased(name).as_deref()) {
-            return error.suggest(suggestion);
+        let unaliased = self.unaliased(name);
+        let is_plain = crate::absent::kind_of_name(name).is_none() && unaliased.is_none();
+        let server = server_part(name).filter(|server| is_plain && registry.namespace(server).is_none());
+        if let Some(suggestion) = elsewhere(&registry, name, unaliased.as_deref()) {
+            return match server {
+                // It may be that of a tool.
+                Some(server) => no_such_server(name, server, &servers, host.audience()).prefer(suggestion),
+                None => error.suggest(suggestion),
+            };
         }
         let mut builtins: Vec<&str> = crate::expand::macro_names().collect();
         if crate::absent::kind_of_name(name).is_none() {
@@ -189,13 +196,8 @@ impl Machine {
         let nearest = closest(name, known)
             .or_else(|| closest(name, builtins).map(|found| self.qualified_if_bare(found)))
             .filter(|found| !found.contains("__"));
-        if nearest.is_none()
-            && crate::absent::kind_of_name(name).is_none()
-            && let Some(server) = server_part(name)
-            && registry.namespace(server).is_none()
-            && self.unaliased(name).is_none()
-        {
-            return no_such_server(name, server, &servers, self.core.host.audience());
+        if let (None, Some(server)) = (nearest, server) {
+            return no_such_server(name, server, &servers, host.audience());
         }
         unknown_but_near(name, error, nearest)
     }
