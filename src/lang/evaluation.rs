@@ -98,6 +98,9 @@ pub fn evaluate(
 /// Adds the notes on look-ups and comparisons of a program that has ended.
 fn note_mistakes(machine: &mut Machine, evaluated: &Evaluated<'_>) {
     let core = &mut *machine.core;
+    if !core.look_ups.has_notes() {
+        return;
+    }
     // The forms before the one at which a run was resumed have looked up keys as well.
     let is_whole = evaluated.from.is_none_or(|mark| mark.form == 0);
     for note in core.look_ups.notes(&evaluated.source.text, &core.globals, is_whole) {

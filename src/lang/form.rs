@@ -146,7 +146,9 @@ impl Form {
     pub fn defined_name(&self) -> Option<&str> {
         let [head, name, ..] = self.as_list()? else { return None };
         let head = head.as_symbol()?;
-        match head.rsplit('/').next().unwrap_or(head) {
+        // Each program asks this of each form: a search by `rsplit` costs more than the match.
+        let at = head.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
+        match &head[at..] {
             "def" | "defn" | "defn-" | "define" | "defun" | "cl-defun" | "defmacro" | "defonce" | "declare"
             | "defmulti" | "defrecord" | "deftype" | "defprotocol" | "defparameter" | "defvar" | "defconst"
             | "defconstant" | "deftest" => match &name.kind {

@@ -100,7 +100,7 @@ impl LookUps {
     }
 
     /// True if there may be notes.
-    fn has_notes(&self) -> bool {
+    pub fn has_notes(&self) -> bool {
         !(self.missing.is_empty() && self.mapped.is_empty() && self.unlike.is_empty())
     }
 
