@@ -142,7 +142,10 @@ fn suggestions_prefer_the_same_name_elsewhere() {
         ("(math/last-index-of 1 2)", "Did you mean str/last-index-of?"),
         ("(clojure.string/cbrt 8)", "Did you mean math/cbrt?"),
         ("(str/map 1 2)", "Did you mean map?"),
-        ("(strings/split-lines \"a\")", "Did you mean str/split-lines?"),
+        (
+            "(strings/split-lines \"a\")",
+            "Did you mean str/split-lines? Or: `Tools::tool(\"strings/split-lines\", …)` registers one",
+        ),
         ("(jion [1])", "Did you mean str/join?"),
         ("(split-line \"a\")", "Did you mean split-lines?"),
         ("(upper-cas \"a\")", "Did you mean upper-case?"),

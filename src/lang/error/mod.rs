@@ -135,9 +135,9 @@ impl Error {
         self
     }
 
-    /// Puts a suggestion before the present one.
+    /// Puts a suggestion, a question, before the present one.
     pub(crate) fn prefer(mut self, suggestion: String) -> Error {
-        let before = self.suggestion.take().map(|before| format!("; {before}"));
+        let before = self.suggestion.take().map(|before| format!(" Or: {before}"));
         self.suggestion = Some(suggestion + &before.unwrap_or_default());
         self
     }

@@ -265,7 +265,7 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     }
     let registry = machine.core.registry.clone();
     if let Some(entry) = registry.entry(name) {
-        let note = namespace_named(&registry, name).map(places::note).unwrap_or_default();
+        let note = places::library_namespace(&registry, name).map(places::note).unwrap_or_default();
         return Ok(Some(entry_text(&entry) + &note));
     }
     let tool = machine.tool_named(name)?;

@@ -55,8 +55,14 @@ pub fn namespaces(registry: &Registry) -> Vec<&str> {
 
 /// Resolves the name of a namespace: `str` and `clojure.string` to `str`.
 pub fn namespace_named<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
+    library_namespace(registry, name)
+        .or_else(|| namespaces(registry).into_iter().find(|known| *known == registry.namespace_meant(name)))
+}
+
+/// As [`namespace_named`], for the namespaces of the library alone, without a search through all functions.
+pub fn library_namespace(registry: &Registry, name: &str) -> Option<&'static str> {
     let meant = registry.namespace_meant(name);
-    namespaces(registry).into_iter().find(|known| *known == meant)
+    PURPOSES.iter().map(|(known, _)| *known).find(|known| *known == meant)
 }
 
 fn purpose(namespace: &str) -> &str {
