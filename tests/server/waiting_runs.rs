@@ -206,7 +206,7 @@ fn a_person_says_whether_a_call_happened_that_was_being_made_when_its_process_di
             std::fs::write(folder.path().join("go"), "").expect("written");
             let done = continued(&mut client, &run);
             let (value, held) = if happened { ("\"found b!\"", 1) } else { ("\"added b!\"", 2) };
-            assert!(done.text.starts_with(value), "{}", done.text);
+            assert!(done.text.starts_with(&format!("\"added a\"\n{value}")), "{}", done.text);
             assert_eq!((lines(folder.path(), "shared").len(), lines(folder.path(), "held").len()), (1, held));
         }
     });
