@@ -6,7 +6,7 @@
 //! results that it reads, but neither its own words nor the repeated reading of the context at each turn. Independent
 //! calls are made in one turn. All ways must give the same answers, which is checked.
 //!
-//! The search stands for clients that defer tools. Its figures are a lower bound: nothing but the search tool is in the
+//! The search models clients that load tool definitions on demand. Its figures are a lower bound: nothing but the search tool is in the
 //! context at first, the first search with the words of the task finds what is needed, and no definition is read twice.
 
 #[path = "../server/pipe.rs"]

@@ -37,7 +37,7 @@ pub struct Builtin {
     pub(crate) passes_on: bool,
     /// The options that it takes after (or, as a map, before) its other arguments, if any.
     pub options: Option<&'static OptionSet>,
-    /// How far it reads the sequence that it is given.
+    /// The part of its sequence argument that it reads.
     pub(crate) reading: Reading,
 }
 
@@ -84,7 +84,7 @@ impl OptionSpec {
     }
 }
 
-/// How far a builtin reads the sequence that is its last argument. Where the sequence is computed in the same expression,
+/// The part of the sequence in its last argument that a builtin reads. Where the sequence is computed in the same expression,
 /// as in `(take 3 (map f xs))`, the resolver lets `f` be called only for the items that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {

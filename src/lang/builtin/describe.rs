@@ -24,7 +24,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     "The shape of unknown data, as data of the same form, in at most about 2,000 characters. The items of a collection \
      are merged: `[{:id int:1..9} ×250]` is a vector of 250 maps.\n\
      A literal is the only value that was seen; `(or \"open\" \"done\")` lists all that were seen, and with `…` some. \
-     `nil×12` and `absent×3` count the records in which a key is nil or missing; `… …` stands for keys that are left \
+     `nil×12` and `absent×3` count the records in which a key is nil or missing; `… …` means that keys are left \
      out. Options: `:depth` (6), `:samples` (1).",
     &[
         (
@@ -64,7 +64,7 @@ const SHORT: usize = 60;
 /// Stands for what is left out.
 const MARK: &str = "…";
 
-/// The items of collections, or a key of maps; `None` stands for all items or all values of a dictionary.
+/// A step of a path: a key of maps, or `None` for the items of a collection and the values of a dictionary.
 type Part = Option<Value>;
 
 /// Statistics collected for one place.

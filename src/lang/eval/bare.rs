@@ -1,8 +1,9 @@
 //! Names without a namespace that functions of namespaces have: `join` for `str/join`.
 //!
 //! A name that nothing else has is the function of the only namespace that has it, as a bare name is the tool of the only
-//! server that has it ([`MEANT`] decides where several have it and one is meant). Every other meaning takes precedence, except that a tool and a function of the same bare name make
-//! the name ambiguous: a tool may act, so none is called by accident.
+//! server that has it ([`MEANT`] decides where several have it and one is meant). Every other meaning takes precedence,
+//! except that a tool and a function of the same bare name make the name ambiguous: a tool may have effects, so none is
+//! called by accident.
 
 use super::Machine;
 use crate::error::suggest::did_you_mean;

@@ -48,7 +48,7 @@ pub struct Core {
     pub calls: Vec<CallRecord>,
     /// Notes on the evaluation for its reply, each once.
     pub notes: Vec<String>,
-    /// What look-ups found and missed.
+    /// The keys that lookups found and missed.
     pub look_ups: LookUps,
     /// Names that later forms of the program define.
     pub coming: HashSet<String, RandomState>,

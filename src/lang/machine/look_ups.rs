@@ -1,4 +1,4 @@
-//! What the look-ups of an evaluation found and missed, from which the notes on silent mistakes in its reply are made.
+//! Keys that the lookups of an evaluation found and missed: the source of the notes on silent mistakes in its reply.
 //!
 //! # Keys that no record has
 //! `(:sendr mail)` is nil if the key is `:sender`, and nothing fails. At the end of the evaluation there is a note on a

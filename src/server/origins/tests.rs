@@ -178,7 +178,7 @@ fn texts_that_many_tools_return_take_no_more_room_each_time() {
 }
 
 #[test]
-fn the_fingerprints_of_texts_differ_and_nobody_can_find_two_that_do_not_without_the_key() {
+fn fingerprints_are_distinct_and_keyed_by_session() {
     let (one, other) = (origins(), origins());
     let mut seen = std::collections::HashSet::new();
     for number in 0..200_000 {

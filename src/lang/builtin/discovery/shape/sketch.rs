@@ -9,7 +9,7 @@ const ENUMERATION: usize = 32;
 /// The numbers of keys of an object that are tried until a shape fits, in decreasing order.
 const FEWER: [usize; 8] = [KEYS, 12, 8, 6, 4, 3, 2, 1];
 
-/// How much is written of a field.
+/// The level of detail at which a field is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// The key and the type: `{:id string :size? integer|nil}`.
