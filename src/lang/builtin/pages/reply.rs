@@ -168,7 +168,7 @@ impl Page {
         self.mark(names, |mark| number(&mark.value).is_some()).and_then(|mark| number(&mark.value))
     }
 
-    /// Returns whether the reply says outright that there are more pages.
+    /// Returns the flag of the reply that says whether there are more pages, if it has one.
     pub fn says_more(&self) -> Option<bool> {
         let of = |names: &[&str]| match self.mark(names, |mark| matches!(mark.value, Value::Bool(_)))?.value {
             Value::Bool(truth) => Some(truth),
@@ -248,7 +248,7 @@ impl Page {
         self.number(OWN_LIMITS)
     }
 
-    /// Returns the value at a path that the program gives, or nil.
+    /// Returns the value at a path; `None` if there is none.
     pub fn at<'r>(reply: &'r Value, path: &[Value]) -> Option<&'r Value> {
         path.iter().try_fold(reply, |value, key| field(value, key.as_text()?))
     }
@@ -266,7 +266,7 @@ pub fn field<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 fn is_link(text: &str) -> bool {
-    text.contains('?') && (text.contains("://") || text.starts_with(['/', '?'])) || text.contains("://")
+    text.contains("://") || text.contains('?') && text.starts_with(['/', '?'])
 }
 
 /// True for the content of a `Link` header.

@@ -43,7 +43,7 @@ impl Scheme {
     }
 }
 
-/// What follows a page.
+/// The decision after a page.
 pub enum Decision {
     /// It was the last one.
     End,
@@ -58,7 +58,7 @@ struct Seen<'a> {
     arguments: &'a Arguments<'a>,
     page: &'a Page,
     reply: &'a Value,
-    /// Whether the reply says outright that there are more pages.
+    /// The flag of the reply that says whether there are more pages.
     more: Option<bool>,
 }
 
@@ -165,10 +165,10 @@ impl Walk {
         if arguments.are_declared() || !matches!(reply, Value::Map(_)) {
             return None;
         }
-        match () {
-            () if has_offset => Some((Scheme::Offset, Value::keyword("offset"))),
-            () if has_page => Some((Scheme::Page, Value::keyword("page"))),
-            () => None,
+        if has_offset {
+            Some((Scheme::Offset, Value::keyword("offset")))
+        } else {
+            has_page.then(|| (Scheme::Page, Value::keyword("page")))
         }
     }
 
@@ -257,10 +257,10 @@ impl Walk {
         let is_constant = mark.is_some_and(Mark::is_constant);
         if !self.seen.insert(key) && !is_constant {
             let shown = crate::error::describe(&cursor);
-            let message =
-                format!("the cursor {shown} came a second time, on page {}: the pages go in circles", self.pages);
-            let error = Error::new("PagingError", message);
-            return Ok(Decision::Stuck(Box::new(error.suggest("take the items before it, as in (take 100 …)"))));
+            let page = self.pages;
+            return Ok(circle(format!(
+                "the cursor {shown} came a second time, on page {page}: the pages go in circles"
+            )));
         }
         let is_number = argument.as_text().is_some_and(|name| arguments.takes_numbers(name));
         let cursor = if is_number { number(&cursor).map_or(cursor, Value::Int) } else { cursor };
@@ -276,9 +276,7 @@ impl Walk {
             };
         };
         if !self.seen.insert(mark.value.clone()) {
-            let message = format!("the link to the next page came a second time, on page {}", self.pages);
-            let error = Error::new("PagingError", message).suggest("take the items before it, as in (take 100 …)");
-            return Decision::Stuck(Box::new(error));
+            return circle(format!("the link to the next page came a second time, on page {}", self.pages));
         }
         let follows = self.linked(seen.arguments, mark);
         if follows.is_empty() {
@@ -331,9 +329,7 @@ impl Walk {
         let next = mark.filter(|mark| !mark.is_end()).and_then(|mark| number(&mark.value)).unwrap_or(next);
         if next <= self.position {
             let (key, position) = (argument.as_text().unwrap_or_default(), self.position);
-            let message = format!("the reply to `{key}` {position} leads back to {next}: the pages go in circles");
-            let error = Error::new("PagingError", message).suggest("take the items before it, as in (take 100 …)");
-            return Decision::Stuck(Box::new(error));
+            return circle(format!("the reply to `{key}` {position} leads back to {next}: the pages go in circles"));
         }
         self.position = next;
         self.follows = Map::from_iter([(argument.clone(), Value::Int(next))]);
@@ -452,6 +448,12 @@ impl Walk {
 fn last_identifier(page: &Page) -> Option<Value> {
     let last = page.items.last()?;
     ["id", "_id", "uid", "key"].iter().find_map(|name| reply::field(last, name)).filter(|id| !id.is_nil()).cloned()
+}
+
+/// The end of pages that lead back to an earlier one.
+fn circle(message: String) -> Decision {
+    let error = Error::new("PagingError", message).suggest("take the items before it, as in (take 100 …)");
+    Decision::Stuck(Box::new(error))
 }
 
 /// Returns the name of a cursor without the word `next`: `cursor` for `nextCursor` and `next_cursor`.
