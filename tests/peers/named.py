@@ -6,13 +6,10 @@ Each tool accepts any arguments and answers with its own name; a tool whose name
 import json
 import sys
 
+from stdio import serve
+
 TOOLS = json.loads(sys.argv[1])
 PAIRS = list(TOOLS.items()) if isinstance(TOOLS, dict) else TOOLS
-
-
-def send(identity, result):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}) + "\n")
-    sys.stdout.flush()
 
 
 def described(name, annotations):
@@ -20,20 +17,8 @@ def described(name, annotations):
     return tool if annotations is None else {**tool, "annotations": annotations}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    method, identity = message.get("method"), message.get("id")
-    if method == "initialize":
-        send(identity, {
-            "protocolVersion": message["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "named", "version": "1"},
-        })
-    elif method == "tools/list":
-        send(identity, {"tools": [described(*tool) for tool in PAIRS]})
-    elif method == "tools/call":
-        name = message["params"]["name"]
-        if not name.startswith("slow"):
-            send(identity, {"content": [{"type": "text", "text": name + " was called"}]})
-    elif identity is not None:
-        send(identity, {})
+def call(name, _):
+    return None if name.startswith("slow") else name + " was called"
+
+
+serve("named", [described(*tool) for tool in PAIRS], call)

@@ -5,7 +5,8 @@ The tools are described in JSON text, as most servers do. `apps` is offered to t
 replies with a JSON string. The descriptions and names hold control characters.
 """
 import json
-import sys
+
+from stdio import serve
 
 ALL = [{"key": f"T-{number}", "status": "open"} for number in range(230)]
 calls = []
@@ -58,11 +59,6 @@ TOOLS = {
 META = {"apps": {"ui": {"resourceUri": "ui://a", "visibility": ["app"]}}, "both": {"ui": {"visibility": ["model", "app"]}}}
 
 
-def send(identity, result):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}) + "\n")
-    sys.stdout.flush()
-
-
 def described(name):
     tool = {
         "name": name,
@@ -73,19 +69,4 @@ def described(name):
     return tool | ({"_meta": META[name]} if name in META else {})
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    method, identity = message.get("method"), message.get("id")
-    if method == "initialize":
-        send(identity, {
-            "protocolVersion": message["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "paged", "version": "1"},
-        })
-    elif method == "tools/list":
-        send(identity, {"tools": [described(name) for name in TOOLS]})
-    elif method == "tools/call":
-        reply = TOOLS[message["params"]["name"]][0](message["params"].get("arguments") or {})
-        send(identity, {"content": [{"type": "text", "text": json.dumps(reply)}]})
-    elif identity is not None:
-        send(identity, {})
+serve("paged", [described(name) for name in TOOLS], lambda name, arguments: json.dumps(TOOLS[name][0](arguments)))

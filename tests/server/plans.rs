@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::mcp_client::{Answer, Client, until};
+use crate::mcp_client::{Answer, Client};
 use crate::waiting_runs::{
-    approvals, configuration, continued, continued_once_free, kill, lines, listed, printed, refusal, run_of,
+    approvals, configuration, continued, killed_in_hold, lines, listed, printed, refusal, run_of,
 };
 use serde_json::{Value, json};
 
@@ -146,13 +146,7 @@ fn a_call_that_was_being_made_when_the_process_died_is_not_made_again() {
         let program = "(notes/add {:line \"a\"}) (notes/hold {:line \"b\"}) (notes/add {:line \"c\"})";
         let run = run_of(&plan(&mut client, program));
         printed(&approvals(store, &["approve", &run]));
-        client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"run": run}}));
-        until(|| lines(folder.path(), "held") == ["b"]);
-        kill(&mut client, folder.path(), store);
-
-        let mut client = Client::start_stateless(&configuration, &["--store", store]);
-        let answer = continued_once_free(&mut client, &run);
-        assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
+        let mut client = killed_in_hold(client, &configuration, folder.path(), store, &run);
         let number = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
         let number = number["open"][0]["call"].as_str().expect("a number").to_owned();
         printed(&approvals(store, &["settle", &run, "--call", &number, "--happened", "\"found\""]));

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::mcp_client::{Answer, Client, until};
+use crate::mcp_client::{Answer, Client};
 use crate::waiting_runs::{
-    approvals, configuration, continued, continued_once_free, kill, lines, listed, printed, refusal, run_of,
+    approvals, configuration, continued, kill, killed_in_hold, lines, listed, printed, refusal, run_of,
 };
 use serde_json::{Value, json};
 
@@ -86,13 +86,7 @@ fn a_call_that_was_being_made_when_the_process_died_is_not_made_again() {
         let program = "(notes/add {:line \"a\"}) (notes/hold {:line \"b\"}) (notes/add {:line \"c\"})";
         let run = run_of(&rehearse(&mut client, program));
         printed(&approvals(store, &["approve", &run]));
-        client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"run": run}}));
-        until(|| lines(folder.path(), "held") == ["b"]);
-        kill(&mut client, folder.path(), store);
-
-        let mut client = Client::start_stateless(&configuration, &["--store", store]);
-        let answer = continued_once_free(&mut client, &run);
-        assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
+        let mut client = killed_in_hold(client, &configuration, folder.path(), store, &run);
         printed(&approvals(store, &["settle", &run, "--call", "1.2", "--happened", "\"found\""]));
         std::fs::write(folder.path().join("go"), "").expect("written");
         let done = continued(&mut client, &run);

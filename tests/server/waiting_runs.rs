@@ -98,6 +98,18 @@ pub fn kill(client: &mut Client, folder: &Path, store: &str) {
     until(|| of_tools() == 0);
 }
 
+/// Continues a run whose program calls `notes/hold` with the line `b`, kills the server during that call, and returns a
+/// client of another one, which is told that the call may have happened.
+pub fn killed_in_hold(mut client: Client, configuration: &Value, folder: &Path, store: &str, run: &str) -> Client {
+    client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"run": run}}));
+    until(|| lines(folder, "held") == ["b"]);
+    kill(&mut client, folder, store);
+    let mut client = Client::start_stateless(configuration, &["--store", store]);
+    let answer = continued_once_free(&mut client, run);
+    assert!(answer.text.contains("until a person has found out whether 1 call happened"), "{}", answer.text);
+    client
+}
+
 const FIVE: &str = "(def sent (pmap (fn [n] (if (= n 3) (notes/share {:line \"3\"}) (notes/add {:line (str n)})))
                                     (range 1 6)))
                     (println (count sent)) sent";
