@@ -129,17 +129,7 @@ impl RunLog {
             return;
         }
         state.make_room(call.arguments.len() as u64, self.most_bytes);
-        let entry = Entry {
-            id: call.id.clone(),
-            server: call.server.clone(),
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            question: None,
-            decision: None,
-            state: CallState::Open,
-            is_sent: false,
-            timing: None,
-        };
+        let entry = Entry::new(call.id.clone(), call.server.clone(), call.tool.clone(), call.arguments.clone());
         state.bytes += entry.bytes();
         let at = state.logged.calls.len();
         state.at.insert(call.id.clone(), at);

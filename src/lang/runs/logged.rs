@@ -42,6 +42,27 @@ pub struct Timing {
 }
 
 impl Entry {
+    /// Creates the entry of a call that has not been made, with those arguments.
+    pub fn new(id: CallId, server: Arc<str>, tool: Arc<str>, arguments: String) -> Entry {
+        Entry {
+            id,
+            server,
+            tool,
+            arguments,
+            question: None,
+            decision: None,
+            state: CallState::Open,
+            is_sent: false,
+            timing: None,
+        }
+    }
+
+    /// Creates the entry of a call that a person is asked about; `given` are its arguments as the program gave them.
+    pub fn asked(question: Question, given: String) -> Entry {
+        let (id, server, tool) = (question.id.clone(), question.server.clone(), question.tool.clone());
+        Entry { question: Some(Box::new(question)), ..Entry::new(id, server, tool, given) }
+    }
+
     /// Returns the size of its texts in bytes.
     pub fn bytes(&self) -> u64 {
         let reply = match &self.state {

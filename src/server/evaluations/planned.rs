@@ -7,7 +7,6 @@ use crate::server::admission::request::Refused;
 use crate::server::downstream::Downstreams;
 
 use super::program::{Finished, ProgramRun};
-use super::unwritten;
 
 /// The name that `data` binds.
 const DATA: &str = "data";
@@ -23,12 +22,7 @@ impl ProgramRun {
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,
     ) -> Result<Finished, Refused> {
-        if let Some((audit, secrets, announced)) = self.audit.take() {
-            audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
-        }
-        if let Some(persistence) = &self.persistence {
-            persistence.refresh(&self.entry, &mut **session)?;
-        }
+        self.look_at(&mut **session)?;
         let inputs: Vec<String> = self.program.data.iter().map(|_| DATA.to_owned()).collect();
         let reply = match session.plan(&self.program, &inputs, Arc::clone(&host)) {
             Ok(plan) => {
@@ -43,6 +37,6 @@ impl ProgramRun {
             }
         };
         let state = self.entry.used(&**session, &[], self.is_own);
-        Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None })
+        Ok(Finished::with(reply, state))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Mark, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
+use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
@@ -70,6 +70,13 @@ pub(super) struct Finished {
     pub(super) asked: Option<AskedRun>,
 }
 
+impl Finished {
+    /// Creates the outcome of a program that requested nothing for its session and does not wait.
+    pub(super) fn with(reply: Reply, state: SessionState) -> Finished {
+        Finished { reply, state, copies: Vec::new(), definer: None, asked: None }
+    }
+}
+
 impl ProgramRun {
     /// Announces the program in the audit log, loads its session, evaluates it, and writes the session.
     ///
@@ -96,15 +103,32 @@ impl ProgramRun {
         finished
     }
 
+    /// Writes the record that announces the program, if there is an audit log.
+    ///
+    /// # Errors
+    /// Refuses if it cannot be written.
+    fn announce(&mut self) -> Result<(), Refused> {
+        let Some((audit, secrets, announced)) = self.audit.take() else { return Ok(()) };
+        audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
+        Ok(())
+    }
+
+    /// Announces a program that changes nothing, and reads its session as it is in the store.
+    ///
+    /// # Errors
+    /// Refuses if the announcement cannot be written, or if the session cannot be read.
+    pub(super) fn look_at(&mut self, session: &mut dyn Environment) -> Result<(), Refused> {
+        self.announce()?;
+        self.persistence.as_ref().map_or(Ok(()), |persistence| persistence.refresh(&self.entry, session))
+    }
+
     fn resume(
         mut self,
         resumed: Option<&ResumedRun>,
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,
     ) -> Result<Finished, Refused> {
-        if let Some((audit, secrets, announced)) = self.audit {
-            audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
-        }
+        self.announce()?;
         let persistence = self.persistence.as_deref();
         let lease = persistence
             .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
@@ -121,7 +145,7 @@ impl ProgramRun {
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
             let (reply, state) = (reply.clone(), self.entry.used(&**session, &[], self.is_own));
-            return Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None });
+            return Ok(Finished::with(reply, state));
         }
         if let (Some(guarded), Some(words)) = (&self.guarded, &self.words) {
             guarded.origins().add_words(words);
@@ -132,7 +156,8 @@ impl ProgramRun {
         if let (Some(consent), Some(plan)) = (&self.consent, &plan) {
             consent.set(plan);
         }
-        let bounds = plan.as_ref().map(|plan| Arc::new(plan.bounds(from.as_deref().unwrap_or(&Mark::default()))));
+        let made = from.as_ref().map_or(&[][..], |mark| &mark.calls);
+        let bounds = plan.as_ref().map(|plan| Arc::new(plan.bounds(made)));
         if let Some(start) = resumed.and_then(ResumedRun::start) {
             (from, self.program.data) = (None, start.data.clone());
         }

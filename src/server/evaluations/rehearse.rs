@@ -7,7 +7,6 @@ use crate::server::admission::request::Refused;
 use crate::server::runs::rehearsal::Rehearsal;
 
 use super::program::{Finished, ProgramRun};
-use super::unwritten;
 
 impl ProgramRun {
     /// Evaluates the program in a copy of its session, and keeps the calls that were not made as a run that waits.
@@ -21,12 +20,7 @@ impl ProgramRun {
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,
     ) -> Result<Finished, Refused> {
-        if let Some((audit, secrets, announced)) = self.audit.take() {
-            audit.write_program(announced, &self.program.program, &secrets).map_err(unwritten)?;
-        }
-        if let Some(persistence) = &self.persistence {
-            persistence.refresh(&self.entry, &mut **session)?;
-        }
+        self.look_at(&mut **session)?;
         let mut copy = Arc::clone(&self.sandbox).environment();
         if session.bindings() > 0 {
             let copied = session.encode().and_then(|text| copy.decode(&text));
@@ -67,6 +61,6 @@ impl ProgramRun {
         reply.rehearsed = Some(Rehearsed { calls, next });
         self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
         let state = self.entry.used(&**session, &[], self.is_own);
-        Ok(Finished { reply, state, copies: Vec::new(), definer: None, asked: None })
+        Ok(Finished::with(reply, state))
     }
 }

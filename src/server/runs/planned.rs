@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::lang::{self, CallId, CallState, DecidedCall, DecidedPlan, Decision, Logged, Mark, PlanBounds};
+use crate::lang::{self, CallId, CallRecord, DecidedCall, DecidedPlan, Decision, Logged, PlanBounds};
 use crate::server::policy::{Grants, PLANNED, Verdict};
 
 /// The plan of a run, with the decisions of a person.
@@ -33,7 +33,7 @@ struct PlanTerm {
 }
 
 impl PlanTerms {
-    /// Creates the terms of a plan on which nobody has decided.
+    /// Creates the terms of an undecided plan.
     pub(super) fn new(plan: &DecidedPlan, is_unread: bool) -> PlanTerms {
         let term = |call: &DecidedCall| PlanTerm {
             server: call.server.clone(),
@@ -48,29 +48,16 @@ impl PlanTerms {
     pub(super) fn questions(plan: &DecidedPlan) -> Logged {
         let mut log = Logged::default();
         for (at, DecidedCall { server, tool, most, rule, .. }) in asked(plan).enumerate() {
-            let id = CallId { form: PLANNED, branch: Vec::new(), ordinal: u32::try_from(at).unwrap_or(u32::MAX) };
-            let (server, tool): (Arc<str>, Arc<str>) = (server.as_str().into(), tool.as_str().into());
             let arguments = json!({"most": most}).to_string();
-            let reason = rule.clone().unwrap_or_else(|| "its server does not answer".to_owned());
             let question = lang::Question {
-                id: id.clone(),
-                server: server.clone(),
-                tool: tool.clone(),
+                id: CallId { form: PLANNED, branch: Vec::new(), ordinal: u32::try_from(at).unwrap_or(u32::MAX) },
+                server: server.as_str().into(),
+                tool: tool.as_str().into(),
                 arguments: arguments.clone(),
-                reason,
+                reason: rule.clone().unwrap_or_else(|| "its server does not answer".to_owned()),
                 is_guarded: false,
             };
-            log.calls.push(lang::Entry {
-                id,
-                server,
-                tool,
-                arguments,
-                question: Some(Box::new(question)),
-                decision: None,
-                state: CallState::Open,
-                is_sent: false,
-                timing: None,
-            });
+            log.calls.push(lang::Entry::asked(question, arguments));
         }
         log
     }
@@ -86,10 +73,10 @@ impl PlanTerms {
         self
     }
 
-    /// Returns the bounds of a run that is resumed at a place.
-    pub(in crate::server) fn bounds(&self, mark: &Mark) -> PlanBounds {
+    /// Returns the bounds of a run that has made those calls.
+    pub(in crate::server) fn bounds(&self, made: &[CallRecord]) -> PlanBounds {
         let bound = |term: &PlanTerm| (term.server.clone(), term.tool.clone(), term.most);
-        let bounds = PlanBounds::new(self.calls.iter().map(bound)).after(&mark.calls);
+        let bounds = PlanBounds::new(self.calls.iter().map(bound)).after(made);
         self.calls.iter().fold(bounds, |bounds, term| match &term.decision {
             Some(Decision::Denied(reason)) => bounds.denying(&term.server, &term.tool, reason),
             _ => bounds,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{CallId, CallState, Entry, Logged, Question, RehearsedCall, ToolCall};
+use crate::lang::{CallId, Entry, Logged, Question, RehearsedCall, ToolCall};
 
 /// The reason for which a person is asked about a call of a rehearsal, as a clause.
 const REASON: &str = "the call comes from a rehearsal";
@@ -75,27 +75,15 @@ impl Rehearsal {
             arguments.push(text.as_str());
             // One form without branches makes the calls one after the other.
             let ordinal = u32::try_from(at).unwrap_or(u32::MAX);
-            let id = CallId { form: 0, branch: Vec::new(), ordinal };
-            let (server, tool) = (server.clone(), tool.clone());
             let question = Question {
-                id: id.clone(),
+                id: CallId { form: 0, branch: Vec::new(), ordinal },
                 server: server.clone(),
                 tool: tool.clone(),
                 arguments: sent.clone(),
                 reason: objection.clone().unwrap_or_else(|| REASON.to_owned()),
                 is_guarded: objection.is_some(),
             };
-            log.calls.push(Entry {
-                id,
-                server,
-                tool,
-                arguments: text.clone(),
-                question: Some(Box::new(question)),
-                decision: None,
-                state: CallState::Open,
-                is_sent: false,
-                timing: None,
-            });
+            log.calls.push(Entry::asked(question, text.clone()));
         }
         let program = format!(
             "(reduce\n  (fn [outcomes call]\n    (try (conj outcomes {{:result (call)}})\n      \
