@@ -148,7 +148,7 @@ pub use span::{Source, SourceName, Span};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::builtin::all;
-    pub use crate::builtin::discovery::{shape::meant, vocabulary};
+    pub use crate::builtin::discovery::{overview::outline, shape::meant, vocabulary};
     pub use crate::builtin::syntax;
     pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestMethod,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
-    ServerConfig, SetLevelRequestMethod, SubscribeRequestMethod, SubscribeRequestParams, UnsubscribeRequestMethod,
-    UnsubscribeRequestParams,
+    CompleteResult, ConstString, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SubscribeRequestMethod, SubscribeRequestParams, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -120,6 +120,19 @@ impl Front {
         let principal =
             principal.ok_or_else(|| Refused::new("InternalError", "the principal of this request is unknown"))?;
         Ok(principal.0.clone())
+    }
+
+    /// Adds the instructions for the principal of a request.
+    async fn instructed(&self, answer: ServerConfig, context: &RequestContext<RoleServer>) -> ServerConfig {
+        let Ok(principal) = self.principal(context) else { return answer };
+        let downstreams = self.evaluations.downstreams();
+        downstreams.refresh();
+        match tools::instructions(&downstreams.servers(), &downstreams.known_for(&principal).await) {
+            Some(lines) => {
+                answer.with_instructions(self.settings.replies.warned(downstreams.secrets().redact_own(lines)))
+            }
+            None => answer,
+        }
     }
 
     /// Returns the caller of a request, with its way to ask the user. A run that is resumed may wait again, however many
@@ -385,16 +398,24 @@ fn no_method(name: &str) -> ErrorData {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-        let downstreams = self.evaluations.downstreams();
-        match tools::instructions(&downstreams.servers()) {
-            Some(lines) => {
-                config.with_instructions(self.settings.replies.warned(downstreams.secrets().redact_own(lines)))
-            }
-            None => config,
-        }
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let answer = self.negotiate_initialize(&request)?;
+        Ok(self.instructed(answer, &context).await)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let answer = self.instructed(self.get_info(), &context).await;
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), answer))
     }
 
     async fn list_tools(

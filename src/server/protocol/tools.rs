@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rmcp::model::{Icon, MetaObject, ProtocolVersion, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::lang::Server;
-use crate::lang::internal::foreign_text;
+use crate::lang::internal::{foreign_text, outline};
+use crate::lang::{Catalogue, Server};
 use crate::server::text::cut;
 
 /// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.
@@ -109,8 +109,22 @@ const INSTRUCTIONS: usize = 2_000;
 const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
 
-/// Returns the description of the servers for a connecting client, one line each.
-pub(in crate::server) fn instructions(servers: &[Server]) -> Option<String> {
+/// What precedes the signatures of tools.
+const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them anew, (doc name/tool) says all of one tool):\n";
+
+/// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
+/// there is room, so that a model can call them without a look. If none is known, the servers, one line each.
+pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> Option<String> {
+    let told = match known.tools.is_empty() {
+        true => described(servers),
+        false => HEADER.to_owned() + &outline(servers, known, INSTRUCTIONS - HEADER.len()),
+    };
+    let told = &told[..told.floor_char_boundary(INSTRUCTIONS)];
+    (!servers.is_empty()).then(|| told.trim_end().to_owned())
+}
+
+/// Returns the servers with their descriptions, one line each.
+fn described(servers: &[Server]) -> String {
     let line = |server: &Server| match foreign_text::line(&server.description) {
         description if description.is_empty() => foreign_text::name(&server.name).into_owned(),
         description => format!("{}: {description}", foreign_text::name(&server.name)),
@@ -121,14 +135,12 @@ pub(in crate::server) fn instructions(servers: &[Server]) -> Option<String> {
     for (told, server) in servers.iter().enumerate() {
         let line = cut(&line(server), LINE_KEPT);
         if told == TOLD || out.len() + line.len() > room {
-            out.push_str(&more(servers.len() - told));
-            return Some(out);
+            return out + &more(servers.len() - told);
         }
         out.push_str(&line);
         out.push('\n');
     }
-    out.pop();
-    (!servers.is_empty()).then_some(out)
+    out
 }
 
 #[cfg(test)]
@@ -170,15 +182,16 @@ mod tests {
     #[test]
     fn instructions_have_one_line_per_server() {
         let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
+        let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default());
         assert_eq!(instructions(&[]), None);
         assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
         let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
-        assert_eq!(many.lines().count(), 16);
-        assert!(many.ends_with("\nand 185 more: (apropos \"word\") searches the tools of all"), "{many}");
+        assert_eq!(many.lines().count(), 15);
+        assert!(many.ends_with("\nand 186 more: (apropos \"word\") searches the tools of all"), "{many}");
         let short = instructions(&vec![server("a", "mail"); 41]).expect("there are servers");
         assert!(short.ends_with("\nand 1 more: (apropos \"word\") searches the tools of all"), "{short}");
         let wide =
             instructions(&vec![server("サーバー", &"\u{1F4E7}\n\u{7}".repeat(500)); 200]).expect("there are servers");
-        assert!(wide.len() <= 2_000 && !wide.contains('\u{7}'), "{wide}");
+        assert!(wide.len() <= INSTRUCTIONS && !wide.contains('\u{7}'), "{wide}");
     }
 }

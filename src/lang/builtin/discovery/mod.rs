@@ -2,7 +2,7 @@
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
 mod code;
-mod overview;
+pub(crate) mod overview;
 mod places;
 mod search;
 mod sentences;

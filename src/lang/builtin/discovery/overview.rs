@@ -1,21 +1,24 @@
 //! `(dir)` and `lisp_env` without a query: one look at all servers, the signatures of their tools as far as there is
-//! room, and the namespaces of the language.
+//! room, and the namespaces of the language. A server over MCP tells the first part to a client that connects.
 
 use super::shape::cut;
-use super::signature::{self, NARROW, USUAL};
+use super::signature::{self, NARROW, WIDER};
 use super::{LISTED, namespaces};
 use crate::error::Outcome;
 use crate::foreign_text;
-use crate::host::{Server, Tool};
+use crate::host::{Catalogue, Server, Tool};
 use crate::machine::Machine;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Maximum length of the lines of servers and tools, in characters: about 800 tokens.
+/// Maximum length of the lines of servers and tools in an answer, in bytes: about 800 tokens.
 const ROOM: usize = 3_200;
 
 /// Maximum length of a server's description, and of the reason why its tools are unknown, in characters.
 const DESCRIPTION: usize = 100;
+
+/// Maximum number of names that stand for the tools of a server without any line.
+const NAMED: usize = 6;
 
 /// Name parts of tools that find what others then work on.
 const FINDING: [&str; 7] = ["list", "search", "find", "get", "query", "fetch", "read"];
@@ -44,40 +47,72 @@ pub fn overview(machine: &mut Machine) -> Outcome<String> {
         let catalogue = machine.waiting(|| host.catalogue());
         // Each tool is ranked, which costs less than a step.
         machine.charge(100 + catalogue.tools.len() as u64)?;
-        let mut places: Vec<Place<'_>> = servers
-            .iter()
-            .take(LISTED)
-            .map(|server| Place {
-                server,
-                tools: catalogue.tools.iter().map(Arc::as_ref).filter(|tool| tool.server == server.name).collect(),
-                missing: catalogue.missing.iter().find(|(name, _)| *name == server.name).map(|(_, reason)| &**reason),
-                lines: Vec::new(),
-            })
-            .collect();
-        fill(&mut places);
         out.push_str("Tools by server ((dir 'name) lists those of one, (doc name/tool) says all of one tool):\n");
-        places.iter().for_each(|place| place.write(&mut out));
-        if servers.len() > LISTED {
-            let _ = writeln!(out, "… and {} more servers, search with (apropos \"word\")", servers.len() - LISTED);
-        }
+        out.push_str(&outline(&servers, &catalogue, ROOM));
     }
     let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
     out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
     Ok(out)
 }
 
-impl Place<'_> {
-    fn heading(&self) -> String {
-        let line = foreign_text::lines(&self.server.description).into_iter().next().unwrap_or_default();
-        let hidden = match self.tools.len() {
-            count if count > 0 && self.lines.is_empty() => format!(" ({count} tools)"),
-            _ => String::new(),
+/// Lists servers, each followed by the signatures of its tools, on lines of at most `room` bytes together. If not all
+/// signatures fit, those of the most useful tools are chosen; a line says how many are left out.
+pub fn outline(servers: &[Server], catalogue: &Catalogue, room: usize) -> String {
+    let mut places: Vec<Place<'_>> = servers
+        .iter()
+        .take(LISTED)
+        .map(|server| Place {
+            server,
+            tools: catalogue.tools.iter().map(Arc::as_ref).filter(|tool| tool.server == server.name).collect(),
+            missing: catalogue.missing.iter().find(|(name, _)| *name == server.name).map(|(_, reason)| &**reason),
+            lines: Vec::new(),
+        })
+        .collect();
+    fill(&mut places, room);
+    loop {
+        let written: String = places.iter().map(Place::written).collect();
+        let left = servers.len() - places.len();
+        let more = match left {
+            0 => String::new(),
+            _ => format!("… and {left} more servers, search with (apropos \"word\")\n"),
         };
-        format!("{}{hidden}  {}", foreign_text::name(&self.server.name), cut(line, DESCRIPTION)).trim_end().to_string()
+        // One server remains, however little room there is.
+        if written.len() + more.len() <= room || !shorten(&mut places) {
+            return written + &more;
+        }
+    }
+}
+
+/// Removes the last line of a tool from the server that has most of them, or else the last server but one. False if there
+/// is nothing to remove.
+fn shorten(places: &mut Vec<Place<'_>>) -> bool {
+    match places.iter_mut().max_by_key(|place| place.lines.len()) {
+        Some(place) if !place.lines.is_empty() => place.lines.pop().is_some(),
+        _ => places.len() > 1 && places.pop().is_some(),
+    }
+}
+
+impl Place<'_> {
+    /// The line of the server. Without lines of tools, it says what there is: the description, or some of their names.
+    fn heading(&self) -> String {
+        let mut line = foreign_text::name(&self.server.name).into_owned();
+        if self.lines.is_empty() && !self.tools.is_empty() {
+            let _ = write!(line, " ({} tools)", self.tools.len());
+        }
+        let described = foreign_text::lines(&self.server.description).into_iter().next().unwrap_or_default();
+        if !described.is_empty() {
+            let _ = write!(line, "  {}", cut(described, DESCRIPTION));
+        } else if self.lines.is_empty() && !self.tools.is_empty() {
+            let names: Vec<_> = self.tools.iter().take(NAMED).map(|tool| foreign_text::name(&tool.name)).collect();
+            let more = if self.tools.len() > NAMED { ", …" } else { "" };
+            let _ = write!(line, "  {}", cut(format!("{}{more}", names.join(", ")), DESCRIPTION));
+        }
+        line
     }
 
-    fn write(&self, out: &mut String) {
-        let _ = writeln!(out, "{}", self.heading());
+    /// The line of the server and those of its tools.
+    fn written(&self) -> String {
+        let mut out = self.heading() + "\n";
         if let Some(reason) = self.missing {
             let _ = writeln!(out, "  its tools are not known: {}", cut(foreign_text::line(reason), DESCRIPTION));
         }
@@ -88,42 +123,41 @@ impl Place<'_> {
         if more > 0 && !self.lines.is_empty() {
             let _ = writeln!(out, "  … {more} more: (dir '{})", foreign_text::name(&self.server.name));
         }
+        out
     }
 }
 
-/// Chooses the lines: all tools if they fit, or else shorter lines of the most useful tools. Servers take turns, so that
-/// one with many tools leaves room for the others.
-fn fill(places: &mut [Place<'_>]) {
-    let width = |line: &str| line.chars().count() + 1;
-    let headings: usize = places.iter().map(|place| width(&place.heading())).sum();
-    let room = ROOM.saturating_sub(headings);
-    let tools: Vec<&Tool> = places.iter().flat_map(|place| place.tools.iter().copied()).collect();
-    let mut left = room;
-    let fits = |tool: &&Tool| {
-        let needed = width(&signature::line(tool, USUAL)) + 2;
-        let fits = needed <= left;
-        left = left.saturating_sub(needed);
-        fits
-    };
-    if tools.iter().all(fits) {
-        for place in places {
-            place.lines = place.tools.iter().map(|tool| signature::line(tool, USUAL)).enumerate().collect();
-        }
-        return;
-    }
-    let mut left = room;
+/// Chooses the lines: of all tools if they fit, or else of the most useful ones. Servers take turns, so that one with
+/// many tools leaves room for the others. The room that is left then widens the lines, step by step.
+fn fill(places: &mut [Place<'_>], room: usize) {
+    // With two spaces before it, and a line break.
+    let width = |line: &str| line.len() + 3;
+    let headings: usize = places.iter().map(|place| place.written().len()).sum();
+    let mut left = room.saturating_sub(headings);
     let mut ranked: Vec<Vec<usize>> = places.iter().map(|place| by_use(&place.tools)).collect();
+    let mut shown = Vec::new();
     while ranked.iter().any(|tools| !tools.is_empty()) {
-        for (place, tools) in places.iter_mut().zip(&mut ranked) {
+        for (at_place, (place, tools)) in places.iter_mut().zip(&mut ranked).enumerate() {
             let Some(at) = tools.pop() else { continue };
             let line = signature::line(place.tools[at], NARROW);
-            let needed = width(&line) + 2;
-            if needed > left {
+            if width(&line) > left {
                 tools.clear();
                 continue;
             }
-            left -= needed;
+            left -= width(&line);
+            shown.push((at_place, place.lines.len()));
             place.lines.push((at, line));
+        }
+    }
+    for widths in WIDER {
+        for (at_place, at_line) in &shown {
+            let place = &mut places[*at_place];
+            let (at, narrow) = &mut place.lines[*at_line];
+            let wide = signature::line(place.tools[*at], widths);
+            if wide.len().saturating_sub(narrow.len()) <= left {
+                left = left + narrow.len() - wide.len();
+                *narrow = wide;
+            }
         }
     }
     places.iter_mut().for_each(|place| place.lines.sort_unstable());

@@ -26,9 +26,18 @@ pub struct Widths {
     description: usize,
 }
 
-/// The lengths of a line in a list, and those where many tools have to share little room.
-pub const USUAL: Widths = Widths { call: 160, result: 120, description: 100 };
+/// The lengths of a line in a list.
+const USUAL: Widths = Widths { call: 160, result: 120, description: 100 };
+
+/// The lengths where tools have to share little room, and those that follow as long as there is more: keys of results
+/// come before optional arguments, and both before descriptions.
 pub const NARROW: Widths = Widths { call: 110, result: 60, description: 40 };
+pub const WIDER: [Widths; 4] = [
+    Widths { result: 120, ..NARROW },
+    Widths { call: 160, result: 120, description: 60 },
+    USUAL,
+    Widths { call: 240, result: 240, description: 100 },
+];
 
 impl Tool {
     /// Returns the call, the result as far as known, and the description on one line: `(mail/search :query string

@@ -19,7 +19,6 @@ use crate::server::policy::{
     Consent, Counts, Decision, Effect, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
 };
 use crate::server::system::offload::{self, NotDone};
-use crate::server::text::cut;
 
 use super::arguments::{self, Checked, CheckedTool};
 use super::connection::{Connection, Failure};
@@ -207,18 +206,9 @@ impl Downstream {
         }
     }
 
-    /// Returns one line: the configured description, or else the names of the first known tools.
+    /// Returns the configured description, on one line.
     pub(super) fn description(&self) -> String {
-        let given = &self.start.config.description;
-        if !given.is_empty() {
-            return self.shared.options.secrets.redact(given).into_owned();
-        }
-        let Some(tools) = self.known_tools(LOCAL) else { return String::new() };
-        let mut names: Vec<_> = tools.iter().take(6).map(|tool| foreign_text::name(&tool.name)).collect();
-        if tools.len() > names.len() {
-            names.push("…".into());
-        }
-        cut(&names.join(", "), 200)
+        self.shared.options.secrets.redact(&self.start.config.description).into_owned()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
