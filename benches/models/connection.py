@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -82,6 +83,11 @@ def parameters(setting: Setting, dataset: str, folder: Path) -> StdioServerParam
         "LISPBOX_CACHE": str((setting.cache or folder / "cache").absolute()),
         "LISPBOX_LOG": os.environ.get("LISPBOX_LOG", "error"),
     }
+    if setting.is_sampled:
+        check = [str(setting.lispbox), "config", "check", "--sample", "--config", str(config)]
+        done = subprocess.run(check, env=environment, capture_output=True, text=True, timeout=setting.call_seconds)
+        if done.returncode != 0:
+            raise ValueError(f"`config check --sample` ended with {done.returncode}: {done.stdout}{done.stderr}")
     flags = ["serve", "--config", str(config), "--allow", f"{dataset}/*", *setting.flags]
     return StdioServerParameters(command=str(setting.lispbox), args=flags, env=environment)
 

@@ -457,6 +457,32 @@ fn options_name_what_is_not_recognised() {
 }
 
 #[test]
+fn rows_of_a_table_become_maps_by_its_columns() {
+    let table = |columns: Value, rows: Value| list(json!({}), move |_| json!({"columns": columns, "rows": rows}));
+    let value = |host: Scripted| {
+        let ran = run(host, "(all-pages t/list {})");
+        assert_eq!(ran.reply.failure, None);
+        ran.reply.value.expect("a value")
+    };
+    assert_eq!(
+        value(table(json!(["id", "Full name"]), json!([[1, "Ann"], [2, null]]))),
+        "({:id 1, \"Full name\" \"Ann\"} {:id 2, \"Full name\" nil})"
+    );
+    assert_eq!(value(table(json!([{"name": "id", "type": "INT"}]), json!([[1]]))), "({:id 1})");
+    // Neither rows of another length, nor columns that are not distinct names.
+    assert_eq!(value(table(json!(["id", "name"]), json!([[1, 2], [3]]))), "([1 2] [3])");
+    assert_eq!(value(table(json!(["id", "id"]), json!([[1, 2]]))), "([1 2])");
+    assert_eq!(value(table(json!(["id", 7]), json!([[1, 2]]))), "([1 2])");
+    assert_eq!(value(table(json!([]), json!([[], []]))), "([] [])");
+    // Every page has its columns, below a key as well.
+    let paged = list(json!({"page": number()}), |arguments| {
+        let page = of(arguments, "page", 1);
+        json!({"data": {"headers": ["n"], "rows": [[page], [page * 10]]}, "totalPages": 2})
+    });
+    assert_eq!(value(paged), "({:n 1} {:n 10} {:n 2} {:n 20})");
+}
+
+#[test]
 fn functions_have_pages_as_well() {
     let program =
         |body: &str| format!("(def rows (vec (range 23))) (defn f [args] {body}) (= rows (all-pages f {{:q 1}}))");

@@ -186,8 +186,8 @@ mod tests {
         assert_eq!(instructions(&[]), None);
         assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
         let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
-        assert_eq!(many.lines().count(), 15);
-        assert!(many.ends_with("\nand 186 more: (apropos \"word\") searches the tools of all"), "{many}");
+        assert_eq!(many.lines().count(), 16);
+        assert!(many.ends_with("\nand 185 more: (apropos \"word\") searches the tools of all"), "{many}");
         let short = instructions(&vec![server("a", "mail"); 41]).expect("there are servers");
         assert!(short.ends_with("\nand 1 more: (apropos \"word\") searches the tools of all"), "{short}");
         let wide =

@@ -29,6 +29,8 @@ struct Place<'t> {
     tools: Vec<&'t Tool>,
     /// Why its tools are unknown.
     missing: Option<&'t str>,
+    /// Maximum length of what its line says about it, in characters.
+    width: usize,
     /// The lines that there is room for, each with the position of its tool.
     lines: Vec<(usize, String)>,
 }
@@ -58,6 +60,8 @@ pub fn overview(machine: &mut Machine) -> Outcome<String> {
 /// Lists servers, each followed by the signatures of its tools, on lines of at most `room` bytes together. If not all
 /// signatures fit, those of the most useful tools are chosen; a line says how many are left out.
 pub fn outline(servers: &[Server], catalogue: &Catalogue, room: usize) -> String {
+    // The lines of many servers share half of the room.
+    let width = (room / 2 / servers.len().clamp(1, LISTED)).min(DESCRIPTION);
     let mut places: Vec<Place<'_>> = servers
         .iter()
         .take(LISTED)
@@ -65,6 +69,7 @@ pub fn outline(servers: &[Server], catalogue: &Catalogue, room: usize) -> String
             server,
             tools: catalogue.tools.iter().map(Arc::as_ref).filter(|tool| tool.server == server.name).collect(),
             missing: catalogue.missing.iter().find(|(name, _)| *name == server.name).map(|(_, reason)| &**reason),
+            width,
             lines: Vec::new(),
         })
         .collect();
@@ -101,11 +106,11 @@ impl Place<'_> {
         }
         let described = foreign_text::lines(&self.server.description).into_iter().next().unwrap_or_default();
         if !described.is_empty() {
-            let _ = write!(line, "  {}", cut(described, DESCRIPTION));
+            let _ = write!(line, "  {}", cut(described, self.width));
         } else if self.lines.is_empty() && !self.tools.is_empty() {
             let names: Vec<_> = self.tools.iter().take(NAMED).map(|tool| foreign_text::name(&tool.name)).collect();
             let more = if self.tools.len() > NAMED { ", …" } else { "" };
-            let _ = write!(line, "  {}", cut(format!("{}{more}", names.join(", ")), DESCRIPTION));
+            let _ = write!(line, "  {}", cut(format!("{}{more}", names.join(", ")), self.width));
         }
         line
     }

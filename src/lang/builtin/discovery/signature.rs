@@ -1,6 +1,6 @@
 //! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
-use super::super::pages::has_pages;
+use super::super::pages::{has_pages, is_table};
 use super::sentences::{first_sentence, remark};
 use super::shape::{Detail, Sketch, cut, literal};
 use crate::foreign_text;
@@ -57,7 +57,11 @@ impl Tool {
 pub fn line(tool: &Tool, widths: Widths) -> String {
     let short = cut(first_sentence(&tool.description), widths.description);
     let result = result(tool, Detail::Keys, widths.result).map(|(said, shape)| format!(" -> {said}{shape}"));
-    let pages = if has_pages(tool) { "  ; pages: all-pages" } else { "" };
+    let pages = match has_pages(tool) {
+        true if is_table(tool) => "  ; pages: all-pages, rows as maps",
+        true => "  ; pages: all-pages",
+        false => "",
+    };
     let described = format!("{}{}  {short}", call_within(tool, widths.call), result.unwrap_or_default());
     format!("{}{pages}", described.trim_end())
 }

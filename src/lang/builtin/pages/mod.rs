@@ -9,7 +9,7 @@ mod reply;
 mod scheme;
 mod walk;
 
-pub use names::has_pages;
+pub use names::{has_pages, is_table};
 
 use super::arguments::take;
 use crate::error::{Error, Outcome};
@@ -26,7 +26,8 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     &["[tool]", "[tool arguments]", "[tool arguments options]", "[tool & keyvals]"],
     "A lazy sequence of all items of a tool (or a function of one map) that replies page by page, by page number, \
      offset, cursor or link; each page is fetched when an item of it is needed.\n\
-     Items that the pages repeat because the data changes in between are not removed. Options, if the names are not \
+     Rows of a table become maps: `{:columns [\"id\"] :rows [[1]]}` has the item `{:id 1}`. Items that the pages repeat \
+     because the data changes in between are not removed. Options, if the names are not \
      recognised: `:items`, the key of the items or a path of keys; `:cursor-in`, the argument that takes the cursor, and \
      `:cursor-out`, its key or path in the reply; `:page-in` and `:offset-in`, the argument with the number of the page, \
      or of the items to skip; `:more`, the key or path that is true if there is another page.",

@@ -1,5 +1,6 @@
 //! The arguments by which tools are asked for a page, recognised by their names and types.
 
+use super::reply::COLUMNS;
 use crate::host::Tool;
 use crate::value::Value;
 use crate::value::map::{Map, canonical};
@@ -219,4 +220,21 @@ pub fn has_pages(tool: &Tool) -> bool {
             || Meaning::Offset.fits(&name, schema)
     };
     arguments.are_declared() && names.iter().any(is_plain)
+}
+
+/// Returns whether the result of a tool, as declared or seen, is a table: rows, with the names of their columns beside
+/// them.
+pub fn is_table(tool: &Tool) -> bool {
+    let has_type = |schema: &Json, kind: &str| allows(schema, &[kind]) == Some(true);
+    let is_list_of = |schema: &Json, kind: &str| {
+        has_type(schema, "array") && schema.get("items").is_some_and(|items| has_type(items, kind))
+    };
+    let is_table = |schema: &Json| {
+        let properties = schema.get("properties").and_then(Json::as_object);
+        properties.is_some_and(|all| {
+            all.iter().any(|(name, schema)| COLUMNS.contains(&canonical(name).as_str()) && is_list_of(schema, "string"))
+                && all.values().any(|schema| is_list_of(schema, "array"))
+        })
+    };
+    [&tool.output_schema, &tool.seen].into_iter().flatten().any(is_table)
 }

@@ -5,7 +5,8 @@ use crate::error::Outcome;
 use crate::foreign_text;
 use crate::machine::Machine;
 use crate::value::Value;
-use crate::value::map::{Map, canonical};
+use crate::value::map::{Map, canonical, record_key};
+use std::sync::Arc;
 
 /// Maximum depth at which items and marks are looked for, and maximum number of keys of a map that is searched.
 const DEPTH: usize = 4;
@@ -36,6 +37,9 @@ const ITEMS: &[&str] = &[
 
 /// Names of arrays that are no items if there is another one.
 const BESIDE: &[&str] = &["links", "errors", "warnings", "included", "facets", "columns", "headers", "sort"];
+
+/// Names of the array with the names of columns, where the items are rows, in canonical form.
+pub const COLUMNS: &[&str] = &["columns", "headers", "header", "fields", "cols", "columnnames"];
 
 /// Names of maps that hold marks, or the items.
 const CONTAINERS: &[&str] = &[
@@ -440,4 +444,43 @@ pub fn keys(reply: &Value) -> String {
         }
         other => other.kind().to_owned(),
     }
+}
+
+/// Returns rows as maps, if the reply names their columns beside them: `{:columns ["id" "name"] :rows [[1 "Ann"]]}`.
+/// Other items are returned as they are.
+///
+/// # Errors
+/// Returns a halt if a limit is exceeded.
+pub fn records(machine: &mut Machine, reply: &Value, path: &[Value], items: Vec<Value>) -> Outcome<Vec<Value>> {
+    let Some(columns) = columns(reply, path) else { return Ok(items) };
+    let is_row = |item: &Value| item.as_block().is_some_and(|row| row.len() == columns.len());
+    machine.charge(items.len() as u64)?;
+    if !items.iter().all(is_row) {
+        return Ok(items);
+    }
+    machine.charge((items.len() * columns.len()) as u64)?;
+    let record = |item: &Value| {
+        let cells = item.as_block().unwrap_or_default().iter().cloned();
+        Value::Map(Arc::new(columns.iter().cloned().zip(cells).collect::<Map>().into_record()))
+    };
+    Ok(items.iter().map(record).collect())
+}
+
+/// Returns the keys of the columns beside the array at a path; `None` unless they are distinct names.
+fn columns(reply: &Value, path: &[Value]) -> Option<Vec<Value>> {
+    let (last, parents) = path.split_last()?;
+    let beside = Page::at(reply, parents)?;
+    let names = COLUMNS.iter().filter(|name| canonical(last.as_text().unwrap_or_default()) != **name);
+    let array = names.filter_map(|name| field(beside, name)?.as_block()).find(|array| !array.is_empty())?;
+    let name = |column: &Value| column.as_str().or_else(|| field(column, "name")?.as_str()).map(record_key);
+    let columns = array.iter().map(name).collect::<Option<Vec<Value>>>()?;
+    // A record finds a key in other spellings too, so those count as the same.
+    let mut record = Map::default().into_record();
+    for key in &columns {
+        if record.contains_key(key) {
+            return None;
+        }
+        record.insert(key.clone(), Value::Nil);
+    }
+    Some(columns)
 }

@@ -152,7 +152,10 @@ impl Walk {
         };
         let marks = reply::marks(machine, reply, &path)?;
         let items = match Page::at(reply, &path) {
-            Some(array) if reply::is_array(array) => machine.items(array.clone())?,
+            Some(array) if reply::is_array(array) => {
+                let items = machine.items(array.clone())?;
+                reply::records(machine, reply, &path, items)?
+            }
             Some(Value::Nil) => Vec::new(),
             // A page without items may leave them out; a reply without any mark as well is something else.
             None if self.pages > 0 && matches!(reply, Value::Map(_)) && !marks.is_empty() && has_no_array(reply) => {
