@@ -29,7 +29,8 @@ pub(in crate::server) fn both(servers: &[&str], revision: Option<&ProtocolVersio
         format!(
             "Clojure-style Lisp; tools are functions: (server/tool {{:arg 1}}), all items: (all-pages server/tool {{}}). \
              For 2+ calls, loops, filtering, aggregation; call a tool directly for one whole result. Definitions \
-             persist; replies end with [defined; calls]. (dir) (doc f) (apropos \"x\") (describe v).{names}"
+             persist; replies end with [defined; calls]. (dir) (doc time/parse) \
+             (apropos \"x\") (describe v).{names}"
         ),
         json!({
             "type": "object",
@@ -110,7 +111,8 @@ const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
 
 /// What precedes the signatures of tools.
-const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them anew, (doc name/tool) says all of one tool):\n";
+const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them anew, (doc name/tool) says all of one tool). Dates: \
+                      (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
 /// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
 /// there is room, so that a model can call them without a look. If none is known, the servers, one line each.
