@@ -2,9 +2,12 @@
 
 use crate::common;
 
+use common::Scripted;
 use common::literate::{cases, documents};
-use lispbox::lang::{Request, Session};
+use lispbox::lang::{Request, Session, ToolError, ToolErrorKind, ToolReply};
+use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Three records, as a tool returns them.
 const MAIL: &str = r#"[{"id": "5", "sender": "ann", "subject": "a", "open": true, "thread_id": 1, "sizes": [1]},
@@ -244,6 +247,86 @@ fn a_number_compared_with_its_text_is_noted() {
         "(distinct [1 \"1\"])",
         "(get {\"5\" 1} 5)",
     ]);
+}
+
+/// A tool that names the values of its arguments in words only, and finds nothing for others.
+fn tickets() -> Arc<Scripted> {
+    let schema = json!({"type": "object", "properties": {
+        "status": {"type": "string", "description": "Only tickets in this status: one of open, pending, closed."},
+        "sort": {"type": "string", "description": "asc|desc"},
+        "size": {"type": "integer", "description": "Page size, one of 10, 25, 50"},
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Either \"vip\" or \"docs\"."},
+        "owner": {"type": "string", "description": "The owner, such as \"ann\" or \"bob\""},
+        "kind": {"type": "string", "enum": ["a", "b"], "description": "One of a, b"},
+        "text": {"type": "string", "description": "Words of the text"}
+    }});
+    let script = |arguments: &Value| match arguments["text"].as_str() {
+        Some("fail") => {
+            ToolReply::Error(ToolError { kind: ToolErrorKind::Failed, message: "it fails".into(), suggestion: None })
+        }
+        _ => ToolReply::Json("[]".into()),
+    };
+    Arc::new(Scripted::new().tool("t/list", schema, script))
+}
+
+fn notes_on_calls(program: &str) -> Vec<String> {
+    let reply = common::session().eval(Request::new(program), tickets());
+    assert!(reply.failure.is_none(), "{program}: {:?}", reply.failure);
+    reply.notes
+}
+
+#[test]
+fn an_argument_whose_value_its_description_does_not_name_is_noted() {
+    let status = |value: &str, meant: &str| {
+        format!(
+            ":status of t/list is {value:?}, but its description names only \"open\", \"pending\", \"closed\"{meant}"
+        )
+    };
+    let case = status("Open", "; did you mean \"open\"?");
+    for (program, note) in [
+        ("(t/list {:status \"Open\"})", case.clone()),
+        ("(t/list :status \"Open\")", case.clone()),
+        ("(t/list \"Open\")", case.clone()),
+        ("(count (mapcat (fn [s] (t/list {:status s})) [\"open\" \"Open\" \"Open\"]))", case.clone()),
+        ("(pmap (fn [s] (t/list {:status s})) [\"open\" \"Open\"])", case.clone()),
+        ("(defn find [s] (t/list {:status s :text \"x\"})) (find \"Open\")", case),
+        ("(t/list {:status :solved})", status("solved", "")),
+        ("(t/list {:status \"pendign\"})", status("pendign", "; did you mean \"pending\"?")),
+        (
+            "(t/list {:sort \"descending\"})",
+            ":sort of t/list is \"descending\", but its description names only \"asc\", \"desc\"".to_owned(),
+        ),
+        (
+            "(t/list {:size 20})",
+            ":size of t/list is \"20\", but its description names only \"10\", \"25\", \"50\"".to_owned(),
+        ),
+        (
+            "(t/list {:tags [\"vip\" \"doc\"]})",
+            ":tags of t/list is \"doc\", but its description names only \"vip\", \"docs\"; did you mean \"docs\"?"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(notes_on_calls(program), [note], "{program}");
+    }
+    let many = "(doseq [s [\"a\" \"b\" \"c\" \"d\" \"e\"]] (t/list {:status s}))";
+    assert_eq!(notes_on_calls(many).len(), 3);
+}
+
+#[test]
+fn named_values_and_open_descriptions_get_no_note() {
+    for program in [
+        "(t/list {:status \"open\"})",
+        "(t/list {:status nil})",
+        "(t/list {:sort \"asc\" :size 25 :tags [\"docs\" \"vip\"]})",
+        "(t/list {:size \"25\" :tags []})",
+        "(t/list {:owner \"eve\"})",
+        "(t/list {:kind \"a\" :text \"one of open, closed\"})",
+        "(t/list)",
+        // The error says what is wrong.
+        "(try (t/list {:status \"Open\" :text \"fail\"}) (catch Exception e 1))",
+    ] {
+        assert_eq!(notes_on_calls(program), [""; 0], "{program}");
+    }
 }
 
 #[test]

@@ -27,7 +27,8 @@
 //!
 //! # Other notes
 //! [`LookUps::mapped`] records a keyword that was mapped over a map, whose items are entries;
-//! [`LookUps::unlike`] a number that was compared with the text of the same number.
+//! [`LookUps::unlike`] a number that was compared with the text of the same number, and [`LookUps::unnamed`] an argument
+//! of a tool whose description names other values only.
 
 use super::core::Globals;
 use super::similar::{LONGEST, unlikeness};
@@ -50,7 +51,7 @@ const MOST_FOUND: usize = 256;
 /// Maximum number of keys of a large record that are compared with a missing one.
 const WIDEST: usize = 256;
 
-/// Maximum number of notes of each kind.
+/// Maximum number of notes.
 const MOST_NOTES: usize = 3;
 
 /// Number of addresses of found keys that are recognised without a search.
@@ -76,6 +77,8 @@ pub struct LookUps {
     mapped: Vec<Name>,
     /// Numbers that were compared with the text of the same number, as text.
     unlike: Vec<String>,
+    /// Notes on arguments of tools whose values their descriptions do not name.
+    unnamed: Vec<String>,
 }
 
 /// A key that was looked up in records that lack it.
@@ -101,7 +104,7 @@ impl LookUps {
 
     /// True if there may be notes.
     pub fn has_notes(&self) -> bool {
-        !(self.missing.is_empty() && self.mapped.is_empty() && self.unlike.is_empty())
+        !(self.missing.is_empty() && self.mapped.is_empty() && self.unlike.is_empty() && self.unnamed.is_empty())
     }
 
     /// Records that a key was found.
@@ -210,6 +213,14 @@ impl LookUps {
         }
     }
 
+    /// Records notes on the arguments of a call, which are only asked for while there is room.
+    pub fn unnamed(&mut self, notes: impl FnOnce() -> Vec<String>) {
+        if self.unnamed.len() < MOST_NOTES {
+            let new: Vec<String> = notes().into_iter().filter(|note| !self.unnamed.contains(note)).collect();
+            self.unnamed.extend(new);
+        }
+    }
+
     /// Returns the notes on a program that has ended. `text` is its source, and `globals` are the session's definitions.
     /// If `is_whole` is false, only a part of the program has run, and there are no notes on missing keys.
     pub fn notes(&self, text: &str, globals: &Globals, is_whole: bool) -> Vec<String> {
@@ -237,6 +248,8 @@ impl LookUps {
                  s) converts a text to a number, (str n) a number to a text"
             ));
         }
+        notes.extend(self.unnamed.iter().cloned());
+        notes.truncate(MOST_NOTES);
         notes
     }
 

@@ -1,6 +1,7 @@
 //! Tools as functions: name look-up, argument handling and calls.
 
 mod arguments;
+mod values;
 
 use super::Machine;
 use crate::error::suggest::{closest, did_you_mean};
@@ -253,6 +254,9 @@ impl Machine {
             (Err(_), ToolReply::Json(_) | ToolReply::Text(_)) => "unreadable",
             _ => reply.outcome(),
         };
+        if matches!(&*reply, ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Rehearsed) {
+            self.core.look_ups.unnamed(|| values::unnamed(&tool.tool, &arguments));
+        }
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
             record.outcome = outcome.into();
