@@ -96,6 +96,9 @@ fn replies_are_those_of_a_session_in_this_process() {
         "(time/now)",
         "(do (rand) (rand-int 10))",
         "(range 100000)",
+        // With notes.
+        "(map :sendr [{:sender 1} {:sender 2}])",
+        "[(map :a {:b 1}) (= 5 (first [\"5\"]))]",
     ];
     let limits = Limits { fuel: 100_000, output: 2_000, ..Limits::default() };
     for program in programs {

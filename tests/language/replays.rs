@@ -279,6 +279,17 @@ proptest! {
 }
 
 #[test]
+fn a_replay_has_the_notes_of_the_run() {
+    let program = "(map :sendr [{:sender (t/act {:n 1})} {:sender 2}])";
+    let log = log_of(Logged::default(), Keep::Run);
+    let (original, _) = run(program, &Restless::new(&log, &Arc::default(), &forever()), &log, false);
+    assert_eq!(original.notes, [":sendr is in none of 2 records; did you mean :sender?"]);
+    let log = log_of(log.logged(), Keep::Run);
+    let (replay, _) = run(program, &Restless::new(&log, &Arc::default(), &forever()), &log, true);
+    assert_eq!(course(&replay), course(&original));
+}
+
+#[test]
 fn a_reply_that_the_log_has_no_room_for_is_not_replayed() {
     let log = Arc::new(RunLog::new(Logged::default(), Keep::Run, 300));
     let sent = Arc::default();

@@ -229,3 +229,67 @@ fn a_check_samples_what_only_reads_if_it_is_asked_to_and_the_policy_allows_it() 
     assert!(!said.contains("T-1") && !said.contains("open"), "{said}");
     assert!(scene.eval("(dir)").contains(SEEN), "{}", scene.eval("(dir)"));
 }
+
+/// The requests of a client that connects: method, parameters and header lines, by the two revisions that differ.
+fn hellos() -> [(&'static str, Value, &'static str); 2] {
+    let client = json!({"name": "test", "version": "1"});
+    let old = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let new = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": client,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\n";
+    [("initialize", old, ""), ("server/discover", json!({"_meta": new}), headers)]
+}
+
+/// The instructions for a principal; the same by both requests.
+fn instructions(server: &Server, headers: &str) -> String {
+    let told = hellos().map(|(method, params, more)| {
+        let headers = format!("{more}{headers}");
+        let response = server.post(&headers, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+        response.message()["result"]["instructions"].as_str().unwrap_or_else(|| panic!("{}", response.body)).to_owned()
+    });
+    assert_eq!(told[0], told[1]);
+    assert!(told[0].len() <= 2_000, "{} bytes", told[0].len());
+    told[0].clone()
+}
+
+#[test]
+fn a_client_that_connects_is_told_the_tools_that_are_known_and_no_server_is_started_for_it() {
+    let mut described = crm("1", json!({"page": {"type": "integer"}}));
+    described["tools"].as_array_mut().expect("a list").push(tool("secrets", json!({}), json!({})));
+    let Some(scene) = Scene::new(&described, &json!({"deny": ["crm/secrets"]})) else { return };
+    let server = scene.serve();
+    assert_eq!(instructions(&server, ANN), "crm");
+    assert!(!server.eval(ANN, "(count (crm/tickets))", None).1);
+    end(server);
+    // The next process knows the tools, and Ann what her call returned. The server itself is gone.
+    std::fs::remove_file(scene.path("crm.json")).expect("it is there");
+    let server = scene.serve();
+    let line = "\ncrm\n  (crm/tickets :page? integer)";
+    let ann = instructions(&server, ANN);
+    assert!(ann.starts_with("Tools for lisp_eval") && ann.contains(&format!("{line} {SEEN}")), "{ann}");
+    let bob = instructions(&server, BOB);
+    assert!(bob.contains(&format!("{line}  Gives tickets")) && !bob.contains("seen"), "{bob}");
+    assert!(!ann.contains("secrets"), "{ann}");
+    end(server);
+}
+
+#[test]
+fn of_many_tools_the_instructions_have_as_many_as_there_is_room_for() {
+    let page = json!({"page": {"type": "integer", "description": "The number of the page, at least 1."}});
+    let mut described = crm("1", page.clone());
+    let tools = described["tools"].as_array_mut().expect("a list");
+    tools.extend((0..300).map(|n| tool(&format!("change_{n}"), page.clone(), json!({}))));
+    let Some(scene) = Scene::new(&described, &json!({})) else { return };
+    scene.eval("(dir 'crm)");
+    let server = scene.serve();
+    let told = instructions(&server, ANN);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[1], "crm");
+    // What only reads comes first.
+    assert!(lines[2].starts_with("  (crm/tickets "), "{told}");
+    assert!(lines.last().is_some_and(|line| line.ends_with(" more: (dir 'crm)")) && told.len() > 1_700, "{told}");
+    end(server);
+}
