@@ -16,6 +16,7 @@ use crate::value::list::List;
 use crate::value::map::Map;
 use crate::value::print::{Printer, write_quoted};
 use crate::value::walk::{Cursor, Pace};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Marks what is left out.
@@ -63,22 +64,43 @@ pub fn preview(machine: &mut Machine, value: &Value, room: usize, computes: bool
     Ok(Preview { text: out, extent: root.extent(value), more: root.more(value) })
 }
 
-/// Returns printed text that exceeds a budget within `room` bytes: its first and its last lines, and between them the
-/// number of lines and bytes that are left out.
+/// Returns printed text that exceeds a budget within about `room` bytes: long lines by their beginnings, and if that is
+/// not enough, the first and the last lines, and between them the number of lines and bytes that are left out.
 pub fn shortened(text: &str, room: usize) -> String {
-    let first = &text[..text.floor_char_boundary(room * 2 / 3)];
-    let first = &first[..first.rfind('\n').map_or(first.len(), |end| end + 1)];
-    let last = &text[text.ceil_char_boundary(text.len() - room / 4)..];
-    // A line that has lost its beginning could be taken for another one.
-    let last = last.find('\n').map_or("", |end| &last[end + 1..]);
-    let left_out = &text[first.len()..text.len() - last.len()];
-    let lines = left_out.lines().count();
-    let plural = if lines == 1 { "" } else { "s" };
-    let open = if first.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "{first}{open}{MARK} [{lines} line{plural}, {} bytes left out: print less, or raise the limit `output`] {MARK}\n{last}",
-        left_out.len()
-    )
+    let lines: Vec<Cow<'_, str>> = text.lines().map(|line| beginning(line, room / 4)).collect();
+    let size = |lines: &[Cow<'_, str>]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    if size(&lines) <= room {
+        return lines.join("\n") + "\n";
+    }
+    // A line that has lost its beginning could be taken for another one, so lines are kept as a whole.
+    let fitting = |lines: &mut dyn Iterator<Item = &Cow<'_, str>>, room: usize| {
+        let mut used = 0;
+        let fits = |line: &&Cow<'_, str>| {
+            used += line.len() + 1;
+            used <= room
+        };
+        lines.take_while(fits).count()
+    };
+    let first = fitting(&mut lines.iter(), room * 2 / 3);
+    let last = lines.len() - fitting(&mut lines[first..].iter().rev(), room / 4);
+    let count = last - first;
+    let plural = if count == 1 { "" } else { "s" };
+    let left_out = text.len().saturating_sub(size(&lines[..first]) + size(&lines[last..]));
+    let mark = Cow::Owned(format!(
+        "{MARK} [{count} line{plural}, {left_out} bytes left out: print less, or raise the limit `output`] {MARK}"
+    ));
+    let shown: Vec<&str> = lines[..first].iter().chain([&mark]).chain(&lines[last..]).map(|line| &**line).collect();
+    shown.join("\n") + "\n"
+}
+
+/// Returns a line, or its beginning in `room` bytes and the number of bytes that are left out.
+fn beginning(line: &str, room: usize) -> Cow<'_, str> {
+    if line.len() <= room {
+        return Cow::Borrowed(line);
+    }
+    let mark = |bytes: usize| format!("{MARK} [{bytes} more bytes of this line]");
+    let kept = &line[..line.floor_char_boundary(room.saturating_sub(mark(line.len()).len()))];
+    Cow::Owned(kept.to_owned() + &mark(line.len() - kept.len()))
 }
 
 /// The part of the outermost value that is shown.

@@ -154,6 +154,12 @@ fn prints_keep_their_first_and_last_lines() {
     let both = shown("(dotimes [n 1000] (println \"line\" n)) (vec (range 5000))").text(100_000);
     assert!(both.len() <= 4_096 + 200, "{} bytes", both.len());
     assert_eq!(shown("(println \"a\") 1").prints, "a\n");
+    // A long line is shown by its beginning, and costs no other line.
+    let prints = shown("(println \"first\") (println (range 3000)) (println \"last\") 1").prints;
+    let lines: Vec<&str> = prints.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[2]), (3, "first", "last"), "{prints}");
+    assert!(lines[1].starts_with("(0 1 2 3 ") && lines[1].ends_with(" more bytes of this line]"), "{prints}");
+    assert!((500..1_100).contains(&prints.len()), "{} bytes", prints.len());
 }
 
 #[test]

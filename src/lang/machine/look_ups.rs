@@ -16,8 +16,7 @@
 //! - A [`LookUp`](crate::node::LookUp) has an inline cache, which is empty until it finds its key for the first time.
 //!   Filling it calls [`LookUps::hit`]. A miss empties the cache of its node, so that a later find is seen too, and a
 //!   cache that is full then tells that the key was found before, in this evaluation or an earlier one.
-//! - All other look-ups compare the key with the last one that they found, by address. Only another one is looked for in
-//!   a small table.
+//! - All other look-ups look for the address of the key in a small table.
 //!
 //! A miss adds one to a counter; the similar keys of small records are only searched for at the end. No fuel is charged.
 //! At most [`MOST_KEYS`] missing keys, [`MOST_SHAPES`] layouts of each, and [`MOST_FOUND`] found keys are remembered. A
@@ -60,8 +59,6 @@ const SLOTS: usize = 32;
 /// The record of look-ups of an evaluation.
 #[derive(Default)]
 pub struct LookUps {
-    /// The address of the key that was found last.
-    last: usize,
     /// Addresses of found keys, each at an index computed from it. All of them belong to names in `found`.
     slots: [usize; SLOTS],
     /// Names of found keys. A name occurs several times if keys of different addresses have it. Holding them keeps their
@@ -97,7 +94,7 @@ struct Missing {
 impl LookUps {
     /// Forgets the look-ups of an evaluation.
     pub fn clear(&mut self) {
-        if self.last != 0 || self.has_notes() {
+        if !self.found.is_empty() || self.has_notes() {
             *self = LookUps::default();
         }
     }
@@ -110,8 +107,8 @@ impl LookUps {
     /// Records that a key was found.
     #[inline(always)]
     pub fn hit(&mut self, name: &Name) {
-        if self.last != name.address() {
-            self.hit_other(name);
+        if self.slots[slot_of(name.address())] != name.address() {
+            self.remember(name);
         }
     }
 
@@ -123,25 +120,21 @@ impl LookUps {
     }
 
     #[inline(never)]
-    fn hit_other(&mut self, name: &Name) {
+    fn remember(&mut self, name: &Name) {
         let address = name.address();
-        let slot = (address >> 4) % SLOTS;
-        if self.slots[slot] != address {
-            if name.as_str().len() > LONGEST || self.has_more {
+        if name.as_str().len() > LONGEST || self.has_more {
+            return;
+        }
+        let known = self.found.iter().find(|known| *known == name);
+        if known.is_none_or(|known| known.address() != address) {
+            let most = if known.is_some() { SLOTS } else { MOST_FOUND };
+            if self.found.len() >= most {
+                self.has_more = known.is_none();
                 return;
             }
-            let known = self.found.iter().find(|known| *known == name);
-            if known.is_none_or(|known| known.address() != address) {
-                let most = if known.is_some() { SLOTS } else { MOST_FOUND };
-                if self.found.len() >= most {
-                    self.has_more = known.is_none();
-                    return;
-                }
-                self.found.push(name.clone());
-            }
-            self.slots[slot] = address;
+            self.found.push(name.clone());
         }
-        self.last = address;
+        self.slots[slot_of(address)] = address;
     }
 
     /// Records that a key was looked up, without a default, in a map that lacks it. `is_written` tells that the program
@@ -289,6 +282,10 @@ impl LookUps {
     fn has_found(&self, name: &Name, kept: &[&Arc<Group>]) -> bool {
         self.found.contains(name) || kept.iter().any(|group| finds(group, name))
     }
+}
+
+fn slot_of(address: usize) -> usize {
+    (address >> 4) % SLOTS
 }
 
 impl Missing {

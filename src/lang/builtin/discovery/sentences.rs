@@ -71,8 +71,19 @@ pub fn remark(description: &str) -> Option<String> {
     let telling = parts.into_iter().find(|part| is_telling(part))?;
     let plain = telling.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '(' | ')'));
     let start = ["an ", "a ", "the ", "An ", "A ", "The "].iter().find_map(|article| plain.strip_prefix(article));
-    Some(cut(start.unwrap_or(plain).to_string(), REMARK))
+    let plain = start.unwrap_or(plain);
+    if let Some(example) = plain.strip_prefix("For example ").or_else(|| plain.strip_prefix("for example ")) {
+        return Some(cut(format!("e.g. {example}"), REMARK));
+    }
+    // Within parentheses, a word at the beginning of a sentence has no capital letter, unless it is a name.
+    let word = plain.split(' ').next().unwrap_or_default();
+    let is_opening = OPENING.contains(&word);
+    Some(cut(if is_opening { plain.to_lowercase()[..1].to_string() + &plain[1..] } else { plain.to_string() }, REMARK))
 }
+
+/// Words that begin remarks.
+const OPENING: [&str; 12] =
+    ["Amount", "As", "At", "Between", "Day", "Either", "Format", "In", "Max", "Maximum", "One", "Up"];
 
 fn is_telling(clause: &str) -> bool {
     let clause = clause.to_lowercase();
@@ -195,11 +206,12 @@ mod tests {
             ("Whom to write to; each an email address", Some("each an email address")),
             ("Start of the range (ISO 8601, inclusive).", Some("ISO 8601")),
             ("Page size, max 100.", Some("max 100")),
-            ("Number of items to return. At most 1,000 per page.", Some("At most 1,000 per page")),
-            ("Amount in cents", Some("Amount in cents")),
-            ("The message id, for example msg-0042", Some("for example msg-0042")),
+            ("Number of items to return. At most 1,000 per page.", Some("at most 1,000 per page")),
+            ("Amount in cents", Some("amount in cents")),
+            ("The message id, for example msg-0042", Some("e.g. msg-0042")),
+            ("The key. For example SUP-1001.", Some("e.g. SUP-1001")),
             ("Maximum number of items to return", None),
-            ("Day as YYYY-MM-DD", Some("Day as YYYY-MM-DD")),
+            ("Day as YYYY-MM-DD", Some("day as YYYY-MM-DD")),
             ("State of the ticket, e.g. open", Some("e.g. open")),
             ("The search text", None),
             ("The percentile of isolation", None),
