@@ -48,6 +48,7 @@ fn a_key_that_no_record_has_is_noted() {
             "(for [m data] (:sendr m))",
             "(map #(get % :sendr) data)",
             "(map (fn [{:keys [sendr]}] sendr) data)",
+            "(map #(select-keys % [:id :sendr]) data)",
             "(map (fn [{s :sendr}] s) data)",
             "(map (fn [m] (let [{:keys [sendr id]} m] [id sendr])) data)",
             "(map #(get-in % [:sendr]) data)",

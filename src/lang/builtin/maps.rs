@@ -431,8 +431,13 @@ pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcom
     let mut out = Map::default();
     let mut keys = machine.seq(keys.clone())?;
     while let Some(key) = keys.next(machine)? {
-        if let Some((key, value)) = entry_of(machine, map, &key)? {
-            out.insert(key, value);
+        match (entry_of(machine, map, &key)?, map, &key) {
+            (Some((key, value)), ..) => {
+                machine.core.look_ups.hit_key(&key);
+                out.insert(key, value);
+            }
+            (None, Value::Map(map), Value::Keyword(name)) => machine.core.look_ups.missed(name, map, false),
+            _ => {}
         }
     }
     out.set_metadata(crate::value::metadata::metadata(map));
