@@ -14,6 +14,7 @@ mod discovery;
 mod error_codes;
 mod evaluation;
 mod examples;
+mod forks;
 mod host_functions;
 mod large_programs;
 mod letting_go;
