@@ -67,7 +67,10 @@ pub fn preview(machine: &mut Machine, value: &Value, room: usize, computes: bool
 /// Returns printed text that exceeds a budget within about `room` bytes: long lines by their beginnings, and if that is
 /// not enough, the first and the last lines, and between them the number of lines and bytes that are left out.
 pub fn shortened(text: &str, room: usize) -> String {
-    let lines: Vec<Cow<'_, str>> = text.lines().map(|line| beginning(line, room / 4)).collect();
+    let whole: Vec<&str> = text.lines().collect();
+    // With its line break, each fits into the room of the last lines.
+    let wide = (room / 4).saturating_sub(1);
+    let lines: Vec<Cow<'_, str>> = whole.iter().map(|line| beginning(line, wide)).collect();
     let size = |lines: &[Cow<'_, str>]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
     if size(&lines) <= room {
         return lines.join("\n") + "\n";
@@ -85,7 +88,7 @@ pub fn shortened(text: &str, room: usize) -> String {
     let last = lines.len() - fitting(&mut lines[first..].iter().rev(), room / 4);
     let count = last - first;
     let plural = if count == 1 { "" } else { "s" };
-    let left_out = text.len().saturating_sub(size(&lines[..first]) + size(&lines[last..]));
+    let left_out: usize = whole[first..last].iter().map(|line| line.len() + 1).sum();
     let mark = Cow::Owned(format!(
         "{MARK} [{count} line{plural}, {left_out} bytes left out: print less, or raise the limit `output`] {MARK}"
     ));

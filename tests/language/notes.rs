@@ -256,7 +256,7 @@ fn tickets() -> Arc<Scripted> {
         "status": {"type": "string", "description": "Only tickets in this status: one of open, pending, closed."},
         "sort": {"type": "string", "description": "asc|desc"},
         "size": {"type": "integer", "description": "Page size, one of 10, 25, 50"},
-        "tags": {"type": "array", "items": {"type": "string"}, "description": "Either \"vip\" or \"docs\"."},
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Tags: \"vip\" or \"docs\"."},
         "owner": {"type": "string", "description": "The owner, such as \"ann\" or \"bob\""},
         "kind": {"type": "string", "enum": ["a", "b"], "description": "One of a, b"},
         "text": {"type": "string", "description": "Words of the text"}
@@ -321,6 +321,8 @@ fn named_values_and_open_descriptions_get_no_note() {
         "(t/list {:sort \"asc\" :size 25 :tags [\"docs\" \"vip\"]})",
         "(t/list {:size \"25\" :tags []})",
         "(t/list {:owner \"eve\"})",
+        // What may be several values, or an example of values.
+        "(t/list {:status \"open,closed\" :sort \"-asc\" :tags [\"new\"]})",
         "(t/list {:kind \"a\" :text \"one of open, closed\"})",
         "(t/list)",
         // The error says what is wrong.

@@ -469,8 +469,9 @@ fn rows_of_a_table_become_maps_by_its_columns() {
         "({:id 1, \"Full name\" \"Ann\"} {:id 2, \"Full name\" nil})"
     );
     assert_eq!(value(table(json!([{"name": "id", "type": "INT"}]), json!([[1]]))), "({:id 1})");
-    // Neither rows of another length, nor columns that are not distinct names.
-    assert_eq!(value(table(json!(["id", "name"]), json!([[1, 2], [3]]))), "([1 2] [3])");
+    // Neither a row of another length, nor columns that are not distinct names.
+    assert_eq!(value(table(json!(["id", "name"]), json!([[1, 2], [3]]))), "({:id 1, :name 2} [3])");
+    assert_eq!(value(table(json!(["id", "name"]), json!([[1], [3]]))), "([1] [3])");
     assert_eq!(value(table(json!(["id", "id"]), json!([[1, 2]]))), "([1 2])");
     assert_eq!(value(table(json!(["id", 7]), json!([[1, 2]]))), "([1 2])");
     assert_eq!(value(table(json!([]), json!([[], []]))), "([] [])");
@@ -480,6 +481,12 @@ fn rows_of_a_table_become_maps_by_its_columns() {
         json!({"data": {"headers": ["n"], "rows": [[page], [page * 10]]}, "totalPages": 2})
     });
     assert_eq!(value(paged), "({:n 1} {:n 10} {:n 2} {:n 20})");
+    // Or the first one alone has them.
+    let first = list(json!({"page": number()}), |arguments| match of(arguments, "page", 1) {
+        1 => json!({"fields": ["a", "b"], "columns": ["n"], "rows": [[1]], "totalPages": 2}),
+        page => json!({"rows": [[page]], "totalPages": 2}),
+    });
+    assert_eq!(value(first), "({:n 1} {:n 2})");
 }
 
 #[test]

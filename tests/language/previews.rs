@@ -160,6 +160,16 @@ fn prints_keep_their_first_and_last_lines() {
     assert_eq!((lines.len(), lines[0], lines[2]), (3, "first", "last"), "{prints}");
     assert!(lines[1].starts_with("(0 1 2 3 ") && lines[1].ends_with(" more bytes of this line]"), "{prints}");
     assert!((500..1_100).contains(&prints.len()), "{} bytes", prints.len());
+    let program = "(dotimes [n 60] (println \"line\" n)) (dotimes [_ 9] (println (str/repeat \"x\" 3000))) (println (str/repeat \"L\" 3000)) 1";
+    let prints = shown(program).prints;
+    assert!(
+        prints.starts_with("line 0\nline 1\n") && prints.lines().last().is_some_and(|line| line.starts_with("LLL")),
+        "{prints}"
+    );
+    assert!(
+        prints.contains("… [9 lines, 27009 bytes left out: ") || prints.contains("… [8 lines, 24008 bytes left out: "),
+        "{prints}"
+    );
 }
 
 #[test]

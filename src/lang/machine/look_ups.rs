@@ -209,8 +209,11 @@ impl LookUps {
     /// Records notes on the arguments of a call, which are only asked for while there is room.
     pub fn unnamed(&mut self, notes: impl FnOnce() -> Vec<String>) {
         if self.unnamed.len() < MOST_NOTES {
-            let new: Vec<String> = notes().into_iter().filter(|note| !self.unnamed.contains(note)).collect();
-            self.unnamed.extend(new);
+            for note in notes() {
+                if self.unnamed.len() < MOST_NOTES && !self.unnamed.contains(&note) {
+                    self.unnamed.push(note);
+                }
+            }
         }
     }
 

@@ -77,6 +77,16 @@ impl Drop for Bound {
     }
 }
 
+/// The values that the description of a parameter names.
+pub(crate) struct NamedValues {
+    /// The name of the parameter, as in the schema.
+    pub argument: String,
+    /// The values, as text.
+    pub values: Vec<String>,
+    /// True if the description says that these are all.
+    pub is_complete: bool,
+}
+
 /// A downstream tool as a function.
 pub struct ToolFunction {
     /// The tool as its server describes it.
@@ -88,6 +98,8 @@ pub struct ToolFunction {
     /// The names of its parameters in the order of [`Tool::parameters`], each with a flag that is true if it is
     /// required.
     pub(crate) parameters: Box<[(String, bool)]>,
+    /// The parameters whose values their descriptions name, once a call has asked for them.
+    pub(crate) named: OnceLock<Box<[NamedValues]>>,
     /// `Some` for a function known by name only: caches the resolved function once its server has been queried.
     asked: Option<OnceLock<Arc<ToolFunction>>>,
 }
@@ -98,7 +110,7 @@ impl ToolFunction {
         let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
         let parameters = tool.parameters().into_iter().map(own).collect();
         let (server, name) = (tool.server.as_str().into(), tool.name.as_str().into());
-        ToolFunction { server, name, parameters, tool, asked: None }
+        ToolFunction { server, name, parameters, tool, named: OnceLock::new(), asked: None }
     }
 
     /// Creates the function of a tool known by name only. Its server is queried on the first call.

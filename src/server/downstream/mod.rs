@@ -44,7 +44,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::lang::Decision as Decided;
-use crate::lang::internal::{closest, foreign_text};
+use crate::lang::internal::closest;
 use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};
@@ -374,13 +374,7 @@ impl Downstreams {
         let mut catalogue = Catalogue::default();
         for server in self.all() {
             server.recall(principal).await;
-            match server.known_tools(principal) {
-                Some(tools) => catalogue.tools.extend(tools),
-                None => {
-                    let reason = format!("(dir '{}) asks for them", foreign_text::name(server.name()));
-                    catalogue.missing.push((server.name().to_owned(), reason));
-                }
-            }
+            catalogue.tools.extend(server.known_tools(principal).unwrap_or_default());
         }
         catalogue
     }

@@ -129,7 +129,8 @@ impl Front {
         downstreams.refresh();
         match tools::instructions(&downstreams.servers(), &downstreams.known_for(&principal).await) {
             Some(lines) => {
-                answer.with_instructions(self.settings.replies.warned(downstreams.secrets().redact_own(lines)))
+                let lines = self.settings.replies.warned(downstreams.secrets().redact_own(lines));
+                answer.with_instructions(tools::within(&lines))
             }
             None => answer,
         }

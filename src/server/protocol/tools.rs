@@ -110,19 +110,50 @@ const INSTRUCTIONS: usize = 2_000;
 const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
 
+/// Maximum length of the line of servers whose tools are not known, in bytes.
+const UNLISTED: usize = 300;
+
 /// What precedes the signatures of tools.
-const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them anew, (doc name/tool) says all of one tool). Dates: \
+const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
                       (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
 /// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
-/// there is room, so that a model can call them without a look. If none is known, the servers, one line each.
+/// there is room, so that a model can call them without a look, and the names of the other servers. If no tool is known,
+/// the servers, one line each.
 pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> Option<String> {
-    let told = match known.tools.is_empty() {
-        true => described(servers),
-        false => HEADER.to_owned() + &outline(servers, known, INSTRUCTIONS - HEADER.len()),
+    let is_known = |server: &&Server| known.tools.iter().any(|tool| tool.server == server.name);
+    let (listed, others): (Vec<&Server>, Vec<&Server>) = servers.iter().partition(is_known);
+    let told = if listed.is_empty() {
+        described(servers)
+    } else {
+        let others = unlisted(&others);
+        let listed: Vec<Server> = listed.into_iter().cloned().collect();
+        let room = INSTRUCTIONS - HEADER.len() - others.len();
+        format!("{HEADER}{}{others}", outline(&listed, known, room))
     };
-    let told = &told[..told.floor_char_boundary(INSTRUCTIONS)];
-    (!servers.is_empty()).then(|| told.trim_end().to_owned())
+    (!servers.is_empty()).then(|| within(&told).trim_end().to_owned())
+}
+
+/// Returns the part of instructions that is sent: a warning or a redaction may have made them longer.
+pub(in crate::server) fn within(told: &str) -> &str {
+    &told[..told.floor_char_boundary(INSTRUCTIONS)]
+}
+
+/// Returns a line that names the servers whose tools are not known yet.
+fn unlisted(servers: &[&Server]) -> String {
+    if servers.is_empty() {
+        return String::new();
+    }
+    let mut line = "Not listed yet, (dir 'name) does:".to_owned();
+    for (named, server) in servers.iter().enumerate() {
+        let name = cut(&foreign_text::name(&server.name), NAME_KEPT);
+        if line.len() + name.len() > UNLISTED {
+            line.push_str(&format!(" … {} more", servers.len() - named));
+            break;
+        }
+        line.push_str(&format!(" {name}"));
+    }
+    line + "\n"
 }
 
 /// Returns the servers with their descriptions, one line each.

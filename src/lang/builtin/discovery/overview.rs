@@ -31,7 +31,7 @@ struct Place<'t> {
     missing: Option<&'t str>,
     /// Maximum length of what its line says about it, in characters.
     width: usize,
-    /// The lines that there is room for, each with the position of its tool.
+    /// The lines that there is room for, the most useful first, each with the position of its tool.
     lines: Vec<(usize, String)>,
 }
 
@@ -88,8 +88,8 @@ pub fn outline(servers: &[Server], catalogue: &Catalogue, room: usize) -> String
     }
 }
 
-/// Removes the last line of a tool from the server that has most of them, or else the last server but one. False if there
-/// is nothing to remove.
+/// Removes the least useful tool of the server that shows most of them, or else the last server but one. False if there is
+/// nothing to remove.
 fn shorten(places: &mut Vec<Place<'_>>) -> bool {
     match places.iter_mut().max_by_key(|place| place.lines.len()) {
         Some(place) if !place.lines.is_empty() => place.lines.pop().is_some(),
@@ -102,7 +102,8 @@ impl Place<'_> {
     fn heading(&self) -> String {
         let mut line = foreign_text::name(&self.server.name).into_owned();
         if self.lines.is_empty() && !self.tools.is_empty() {
-            let _ = write!(line, " ({} tools)", self.tools.len());
+            let plural = if self.tools.len() == 1 { "" } else { "s" };
+            let _ = write!(line, " ({} tool{plural})", self.tools.len());
         }
         let described = foreign_text::lines(&self.server.description).into_iter().next().unwrap_or_default();
         if !described.is_empty() {
@@ -121,14 +122,21 @@ impl Place<'_> {
         if let Some(reason) = self.missing {
             let _ = writeln!(out, "  its tools are not known: {}", cut(foreign_text::line(reason), DESCRIPTION));
         }
-        for (_, line) in &self.lines {
+        let mut lines: Vec<_> = self.lines.iter().collect();
+        lines.sort_unstable();
+        for (_, line) in lines {
             let _ = writeln!(out, "  {line}");
         }
         let more = self.tools.len() - self.lines.len();
         if more > 0 && !self.lines.is_empty() {
-            let _ = writeln!(out, "  … {more} more: (dir '{})", foreign_text::name(&self.server.name));
+            out.push_str(&self.rest(more));
         }
         out
+    }
+
+    /// The line for tools that are left out.
+    fn rest(&self, more: usize) -> String {
+        format!("  … {more} more: (dir '{})\n", foreign_text::name(&self.server.name))
     }
 }
 
@@ -139,6 +147,20 @@ fn fill(places: &mut [Place<'_>], room: usize) {
     let width = |line: &str| line.len() + 3;
     let headings: usize = places.iter().map(|place| place.written().len()).sum();
     let mut left = room.saturating_sub(headings);
+    let all_fit = {
+        let mut left = left;
+        places.iter().flat_map(|place| &place.tools).all(|tool| {
+            let needed = width(&signature::line(tool, NARROW));
+            let fits = needed <= left;
+            left = left.saturating_sub(needed);
+            fits
+        })
+    };
+    if !all_fit {
+        let rests =
+            places.iter().filter(|place| !place.tools.is_empty()).map(|place| place.rest(place.tools.len()).len());
+        left = left.saturating_sub(rests.sum());
+    }
     let mut ranked: Vec<Vec<usize>> = places.iter().map(|place| by_use(&place.tools)).collect();
     let mut shown = Vec::new();
     while ranked.iter().any(|tools| !tools.is_empty()) {
@@ -165,7 +187,6 @@ fn fill(places: &mut [Place<'_>], room: usize) {
             }
         }
     }
-    places.iter_mut().for_each(|place| place.lines.sort_unstable());
 }
 
 /// Returns the positions of tools, the most useful last: those that have been called, then those that only read, then

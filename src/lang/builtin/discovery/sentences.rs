@@ -71,19 +71,58 @@ pub fn remark(description: &str) -> Option<String> {
     let telling = parts.into_iter().find(|part| is_telling(part))?;
     let plain = telling.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '(' | ')'));
     let start = ["an ", "a ", "the ", "An ", "A ", "The "].iter().find_map(|article| plain.strip_prefix(article));
-    let plain = start.unwrap_or(plain);
-    if let Some(example) = plain.strip_prefix("For example ").or_else(|| plain.strip_prefix("for example ")) {
-        return Some(cut(format!("e.g. {example}"), REMARK));
-    }
-    // Within parentheses, a word at the beginning of a sentence has no capital letter, unless it is a name.
-    let word = plain.split(' ').next().unwrap_or_default();
-    let is_opening = OPENING.contains(&word);
-    Some(cut(if is_opening { plain.to_lowercase()[..1].to_string() + &plain[1..] } else { plain.to_string() }, REMARK))
+    Some(cut(lowered(&as_example(start.unwrap_or(plain))), REMARK))
 }
 
-/// Words that begin remarks.
-const OPENING: [&str; 12] =
-    ["Amount", "As", "At", "Between", "Day", "Either", "Format", "In", "Max", "Maximum", "One", "Up"];
+/// Writes `For example, x` and `e.g., x` as `e.g. x`.
+fn as_example(remark: &str) -> String {
+    let introductions = ["for example", "e.g."];
+    let lower = remark.to_ascii_lowercase();
+    match introductions.iter().find(|words| lower.starts_with(**words)) {
+        Some(words) => format!("e.g. {}", remark[words.len()..].trim_start_matches([',', ':', ' '])),
+        None => remark.to_string(),
+    }
+}
+
+/// Writes the first word in lower case if it has its capital letter only because it begins a sentence.
+fn lowered(remark: &str) -> String {
+    let word = remark.split([' ', ':', ',']).next().unwrap_or_default();
+    if OPENING.contains(&word) { remark[..1].to_ascii_lowercase() + &remark[1..] } else { remark.to_string() }
+}
+
+/// Words that begin remarks and are no names.
+const OPENING: [&str; 24] = [
+    "Amount",
+    "As",
+    "At",
+    "Between",
+    "Comma-separated",
+    "Date",
+    "Day",
+    "Either",
+    "Email",
+    "For",
+    "Format",
+    "In",
+    "Max",
+    "Maximum",
+    "Min",
+    "Minimum",
+    "Must",
+    "Number",
+    "One",
+    "Only",
+    "Optional",
+    "Percent",
+    "Such",
+    "Up",
+];
+
+/// Maximum length of a list that is kept together, in bytes.
+const LISTS: usize = 100;
+
+/// What introduces examples or values, which are not separated from it.
+const INTRODUCING: [&str; 7] = ["e.g", "i.e", "for example", "format", "one of", "such as", "values"];
 
 fn is_telling(clause: &str) -> bool {
     let clause = clause.to_lowercase();
@@ -146,7 +185,7 @@ fn clauses(text: &str) -> Vec<&str> {
             let next = &sentence[at + mark.len_utf8()..];
             let splits = match mark {
                 '(' | ')' | ';' | '–' | '—' => true,
-                ',' | ':' => next.starts_with(' '),
+                ',' | ':' => next.starts_with(' ') && !introduces(&sentence[start..at]),
                 '-' => next.starts_with(' ') && sentence[..at].ends_with(' '),
                 _ => false,
             };
@@ -159,6 +198,14 @@ fn clauses(text: &str) -> Vec<&str> {
         rest = more;
     }
     clauses
+}
+
+/// True if what follows the beginning of a clause belongs to it: an example, or the items of a list.
+fn introduces(before: &str) -> bool {
+    let before = before[before.ceil_char_boundary(before.len().saturating_sub(LISTS))..].to_ascii_lowercase();
+    let before = before.trim_end_matches(['.', ':', ' ']);
+    INTRODUCING.iter().any(|words| before.ends_with(words))
+        || ["one of", "such as", "values"].iter().any(|words| before.contains(words))
 }
 
 #[cfg(test)]
@@ -210,6 +257,14 @@ mod tests {
             ("Amount in cents", Some("amount in cents")),
             ("The message id, for example msg-0042", Some("e.g. msg-0042")),
             ("The key. For example SUP-1001.", Some("e.g. SUP-1001")),
+            ("The key. For example, SUP-1001.", Some("e.g. SUP-1001")),
+            ("The key (for example: SUP-1001)", Some("e.g. SUP-1001")),
+            ("The key (e.g., SUP-1001)", Some("e.g. SUP-1001")),
+            ("The day. Format: YYYY-MM-DD", Some("format: YYYY-MM-DD")),
+            ("The state. One of: open, closed", Some("one of: open, closed")),
+            ("A field such as: a, b", Some("field such as: a, b")),
+            ("The year (i.e., YYYY)", Some("i.e., YYYY")),
+            ("É. Größe: e.g. ß, é", Some("e.g. ß")),
             ("Maximum number of items to return", None),
             ("Day as YYYY-MM-DD", Some("day as YYYY-MM-DD")),
             ("State of the ticket, e.g. open", Some("e.g. open")),

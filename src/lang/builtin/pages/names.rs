@@ -225,16 +225,19 @@ pub fn has_pages(tool: &Tool) -> bool {
 /// Returns whether the result of a tool, as declared or seen, is a table: rows, with the names of their columns beside
 /// them.
 pub fn is_table(tool: &Tool) -> bool {
+    [&tool.output_schema, &tool.seen].into_iter().flatten().any(|schema| has_table(schema, 3))
+}
+
+/// Returns whether an object, or one in it, has columns and rows.
+fn has_table(schema: &Json, depth: usize) -> bool {
     let has_type = |schema: &Json, kind: &str| allows(schema, &[kind]) == Some(true);
-    let is_list_of = |schema: &Json, kind: &str| {
-        has_type(schema, "array") && schema.get("items").is_some_and(|items| has_type(items, kind))
+    let is_list = |schema: &Json, kinds: &[&str]| {
+        let items = schema.get("items");
+        has_type(schema, "array") && items.is_some_and(|items| kinds.iter().any(|kind| has_type(items, kind)))
     };
-    let is_table = |schema: &Json| {
-        let properties = schema.get("properties").and_then(Json::as_object);
-        properties.is_some_and(|all| {
-            all.iter().any(|(name, schema)| COLUMNS.contains(&canonical(name).as_str()) && is_list_of(schema, "string"))
-                && all.values().any(|schema| is_list_of(schema, "array"))
-        })
-    };
-    [&tool.output_schema, &tool.seen].into_iter().flatten().any(is_table)
+    let Some(fields) = schema.get("properties").and_then(Json::as_object) else { return false };
+    let is_columns = |name: &str| COLUMNS.contains(&canonical(name).as_str());
+    let has_columns = fields.iter().any(|(name, schema)| is_columns(name) && is_list(schema, &["string", "object"]));
+    let has_rows = fields.values().any(|schema| is_list(schema, &["array"]));
+    has_columns && has_rows || depth > 0 && fields.values().any(|schema| has_table(schema, depth - 1))
 }

@@ -6,6 +6,7 @@ use crate::foreign_text;
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::map::{Map, canonical, record_key};
+use crate::value::shape::Shape;
 use std::sync::Arc;
 
 /// Maximum depth at which items and marks are looked for, and maximum number of keys of a map that is searched.
@@ -446,41 +447,61 @@ pub fn keys(reply: &Value) -> String {
     }
 }
 
-/// Returns rows as maps, if the reply names their columns beside them: `{:columns ["id" "name"] :rows [[1 "Ann"]]}`.
-/// Other items are returned as they are.
+/// Returns rows as maps by the keys of their columns. Other items, such as rows of another length, are returned as they
+/// are.
 ///
 /// # Errors
 /// Returns a halt if a limit is exceeded.
-pub fn records(machine: &mut Machine, reply: &Value, path: &[Value], items: Vec<Value>) -> Outcome<Vec<Value>> {
-    let Some(columns) = columns(reply, path) else { return Ok(items) };
-    let is_row = |item: &Value| item.as_block().is_some_and(|row| row.len() == columns.len());
-    machine.charge(items.len() as u64)?;
-    if !items.iter().all(is_row) {
-        return Ok(items);
-    }
-    machine.charge((items.len() * columns.len()) as u64)?;
-    let record = |item: &Value| {
-        let cells = item.as_block().unwrap_or_default().iter().cloned();
-        Value::Map(Arc::new(columns.iter().cloned().zip(cells).collect::<Map>().into_record()))
+pub fn records(machine: &mut Machine, keys: &[Value], items: Vec<Value>) -> Outcome<Vec<Value>> {
+    let cells = (items.len() as u64).saturating_mul(keys.len() as u64);
+    machine.charge(cells)?;
+    machine.reserve(cells.saturating_mul(size_of::<Value>() as u64).saturating_add(items.len() as u64 * MAP))?;
+    let shape = (keys.len() <= SHAPED).then(|| Shape::of_records(keys.to_vec()));
+    let record = |item: Value| match item.as_block() {
+        Some(row) if row.len() == keys.len() => {
+            let map = match &shape {
+                Some(shape) => Map::with_shape(shape.clone(), row.to_vec()),
+                None => keys.iter().cloned().zip(row.iter().cloned()).collect(),
+            };
+            Value::Map(Arc::new(map.into_record()))
+        }
+        _ => item,
     };
-    Ok(items.iter().map(record).collect())
+    Ok(items.into_iter().map(record).collect())
 }
 
-/// Returns the keys of the columns beside the array at a path; `None` unless they are distinct names.
-fn columns(reply: &Value, path: &[Value]) -> Option<Vec<Value>> {
+/// The bytes of a map without its values, about.
+const MAP: u64 = 64;
+
+/// Maximum number of columns, and of those whose rows share a shape.
+const MOST_COLUMNS: usize = 1_000;
+const SHAPED: usize = 32;
+
+/// Returns the keys of the columns beside the rows at a path: `{:columns ["id" "name"] :rows [[1 "Ann"]]}`. `None` unless
+/// an array with a usual name holds distinct names, as many as a row has values.
+pub fn columns(reply: &Value, path: &[Value]) -> Option<Vec<Value>> {
     let (last, parents) = path.split_last()?;
     let beside = Page::at(reply, parents)?;
+    let rows = field(beside, last.as_text()?)?.as_block()?;
+    let fits = |columns: &&[Value]| {
+        let is_row = |row: &Value| row.as_block().is_some_and(|row| row.len() == columns.len());
+        (1..=MOST_COLUMNS).contains(&columns.len()) && (rows.is_empty() || rows.iter().take(KEYS).any(is_row))
+    };
     let names = COLUMNS.iter().filter(|name| canonical(last.as_text().unwrap_or_default()) != **name);
-    let array = names.filter_map(|name| field(beside, name)?.as_block()).find(|array| !array.is_empty())?;
+    names.filter_map(|name| field(beside, name)?.as_block()).filter(fits).find_map(distinct)
+}
+
+/// Returns the keys of columns that are given by their names, or as objects with a `name`; `None` unless they are distinct.
+fn distinct(columns: &[Value]) -> Option<Vec<Value>> {
     let name = |column: &Value| column.as_str().or_else(|| field(column, "name")?.as_str()).map(record_key);
-    let columns = array.iter().map(name).collect::<Option<Vec<Value>>>()?;
+    let keys = columns.iter().map(name).collect::<Option<Vec<Value>>>()?;
     // A record finds a key in other spellings too, so those count as the same.
     let mut record = Map::default().into_record();
-    for key in &columns {
+    for key in &keys {
         if record.contains_key(key) {
             return None;
         }
         record.insert(key.clone(), Value::Nil);
     }
-    Some(columns)
+    Some(keys)
 }

@@ -42,6 +42,8 @@ pub struct Walk {
     pub size: i64,
     /// The keys that lead to the items, or nil.
     pub path: Value,
+    /// The keys of the columns whose rows are the items, or nil.
+    pub columns: Value,
     /// The cursors and fingerprints of pages seen.
     pub seen: Set,
 }
@@ -60,6 +62,7 @@ impl Walk {
             got: 0,
             size: 0,
             path: Value::Nil,
+            columns: Value::Nil,
             seen: Set::default(),
         }
     }
@@ -81,6 +84,7 @@ impl Walk {
             argument,
             Value::vector(numbers.to_vec()),
             self.path,
+            self.columns,
             Value::Set(Arc::new(self.seen)),
         ]
     }
@@ -96,7 +100,8 @@ impl Walk {
         let follows = map(next()?)?;
         let (scheme, argument) = (next()?, next()?);
         let scheme = scheme.as_text().and_then(Scheme::named).map(|scheme| (scheme, argument));
-        let (Value::Vector(numbers), path, Value::Set(seen)) = (next()?, next()?, next()?) else { return None };
+        let (Value::Vector(numbers), path, columns) = (next()?, next()?, next()?) else { return None };
+        let Value::Set(seen) = next()? else { return None };
         let number = |at| match numbers.get(at) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,
@@ -113,6 +118,7 @@ impl Walk {
             got: number(3)?,
             size: number(4)?,
             path,
+            columns,
             seen: Arc::unwrap_or_clone(seen),
         })
     }
@@ -154,7 +160,13 @@ impl Walk {
         let items = match Page::at(reply, &path) {
             Some(array) if reply::is_array(array) => {
                 let items = machine.items(array.clone())?;
-                reply::records(machine, reply, &path, items)?
+                if let Some(columns) = reply::columns(reply, &path) {
+                    self.columns = Value::vector(columns);
+                }
+                match self.columns.as_block() {
+                    Some(columns) => reply::records(machine, columns, items)?,
+                    None => items,
+                }
             }
             Some(Value::Nil) => Vec::new(),
             // A page without items may leave them out; a reply without any mark as well is something else.

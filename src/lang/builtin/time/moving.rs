@@ -92,6 +92,13 @@ pub const TABLE: &[Builtin] = &[
         whole_units,
     ),
     Builtin::new(
+        "time/days-between",
+        &["[from to]"],
+        "The number of whole days from one time to another, as of `time/between` with `:days`.",
+        &[("(time/days-between \"2024-03-05\" \"2024-03-19\")", "14")],
+        days_between,
+    ),
+    Builtin::new(
         "time/range",
         &["[from to]", "[from to unit]", "[from to n unit]"],
         "The times from one up to but not including another, in steps of a day or of `n` units.",
@@ -213,6 +220,11 @@ fn end_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         _ => Amount { nanos: -1, ..Amount::default() },
     };
     Ok(value(plus(&next, back)?))
+}
+
+fn days_between(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let [from, to] = arguments else { return Ok(Value::Nil) };
+    whole_units(machine, &mut [std::mem::take(from), std::mem::take(to), Value::keyword("days")])
 }
 
 fn whole_units(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -255,7 +255,7 @@ impl Machine {
             _ => reply.outcome(),
         };
         if matches!(&*reply, ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Rehearsed) {
-            self.core.look_ups.unnamed(|| values::unnamed(&tool.tool, &arguments));
+            self.core.look_ups.unnamed(|| values::unnamed(tool, &arguments));
         }
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
