@@ -8,6 +8,7 @@ from pathlib import Path
 
 import records
 
+LISPBOX = os.environ.get("LISPBOX")
 TRIAL = Path(__file__).with_name("trial.py")
 TASK = "desk/reassign"
 
@@ -64,6 +65,16 @@ class ByHand(unittest.TestCase):
         self.assertEqual((record.right, record.errors, record.malformed), (True, 1, 1))
         over = self.trial("call", TASK, "list_agents")
         self.assertEqual(over.stderr, f"no trial of {TASK} is under way; begin one with `trial.py start {TASK}`\n")
+
+    @unittest.skipUnless(LISPBOX, "LISPBOX does not name a binary")
+    def test_tools_that_are_sampled_are_in_the_instructions(self):
+        options = ("--lispbox", LISPBOX, "--records", str(self.file), "--sample", "--instructions")
+        begun = self.trial("start", TASK, *options)
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        self.assertRegex(begun.stdout, r"\n  \(desk/list_customers [^\n]* -> seen \{:columns ")
+        self.trial("stop", TASK)
+        refused = self.trial("start", TASK, "--direct", "--sample")
+        self.assertIn("--sample is of no use with --direct", refused.stderr)
 
     def test_trials_end_without_an_answer_too(self):
         self.start()
