@@ -4,7 +4,7 @@
 //! Descriptions are prose, so only a list that can hardly mean anything else counts: it is introduced as complete, or
 //! stands alone as `a|b|c`, all its items are single words or texts in quotes, and nothing in the description speaks of
 //! other values, of examples, of several values in one text, or of what the values must be rather than what they are.
-//! For quoted lists behind a colon, which may be examples, there is only a note on a value that is a misspelling.
+//! Other lists behind a colon or in parentheses may be examples: there, only a value that is a misspelling gets a note.
 
 use crate::error::suggest::closest;
 use crate::foreign_text;
@@ -23,107 +23,41 @@ const ITEMS: usize = 100;
 const SHOWN: usize = 8;
 
 /// What introduces a complete list of values.
-const LEADS: [&str; 9] = [
+const LEADS: [&str; 13] = [
     "one of",
     "allowed values are",
     "allowed values",
+    "available values are",
+    "available values",
     "possible values are",
     "possible values",
+    "valid options are",
+    "valid options",
     "valid values are",
     "valid values",
     "accepted values",
     "supported values",
 ];
 
+/// What introduces a complete list of values in quotes. Without quotes, these words introduce kinds of values too.
+const QUOTED_LEADS: [&str; 6] = ["either", "must be", "can be", "may be", "options", "values"];
+
 /// Words that say that other values are possible as well, or that the list is about something else.
-const OPEN: [&str; 43] = [
-    "e.g",
-    "i.e",
-    "example",
-    "such as",
-    "like",
-    "etc",
-    "...",
-    "…",
-    "including",
-    " any",
-    "other",
-    "custom",
-    "more",
-    "not ",
-    "n't ",
-    "except",
-    "unless",
-    "prefix",
-    "suffix",
-    "leading",
-    "append",
-    "followed",
-    "separated",
-    "delimited",
-    "multiple",
-    "several",
-    "combin",
-    "mask",
-    "flags",
-    "insensitive",
-    "at least",
-    "at most",
-    "provide",
-    "required",
-    "specify",
-    "empty",
-    "omit",
-    "blank",
-    "wildcard",
-    "*",
-    "pattern",
-    "alias",
-    "deprecated",
+#[rustfmt::skip]
+const OPEN: [&str; 41] = [
+    "e.g", "i.e", "example", "such as", "like", "etc", "...", "…", "including", " any", "other", "custom", "more",
+    "not ", "n't ", "except", "unless", "prefix", "suffix", "leading", "append", "followed", "separated", "delimited",
+    "multiple", "several", "combin", "mask", "flags", "insensitive", "at least", "at most", "provide",
+    "empty", "omit", "blank", "wildcard", "*", "pattern", "alias", "deprecated",
 ];
 
 /// Words that name kinds of values, such as `id or name`, or types.
+#[rustfmt::skip]
 const KINDS: [&str; 40] = [
-    "array",
-    "base64",
-    "body",
-    "boolean",
-    "branch",
-    "bytes",
-    "cidr",
-    "date",
-    "domain",
-    "email",
-    "file",
-    "filename",
-    "float",
-    "hex",
-    "id",
-    "integer",
-    "ip",
-    "iso",
-    "key",
-    "latitude",
-    "longitude",
-    "name",
-    "null",
-    "number",
-    "object",
-    "path",
-    "phone",
-    "ref",
-    "regex",
-    "selector",
-    "sha",
-    "slug",
-    "string",
-    "text",
-    "timestamp",
-    "title",
-    "uri",
-    "url",
-    "username",
-    "uuid",
+    "array", "base64", "body", "boolean", "branch", "byte", "cidr", "date", "domain", "email", "file", "filename",
+    "float", "hex", "id", "integer", "ip", "iso", "key", "latitude", "longitude", "name", "null", "number", "object",
+    "path", "phone", "ref", "regex", "selector", "sha", "slug", "string", "text", "timestamp", "title", "uri", "url",
+    "username", "uuid",
 ];
 
 /// Returns a note on each argument of a call whose value is none of those that its description names.
@@ -205,6 +139,9 @@ fn values_of(schema: &Json) -> Option<(Vec<String>, bool)> {
     (fits && given.into_iter().all(is_listed)).then_some((values, is_complete))
 }
 
+/// The marks around a value.
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
 /// Finds the one list of values in a description, and whether it is introduced as complete.
 fn listed(description: &str) -> Option<(Vec<String>, bool)> {
     // Only ASCII letters change, so that places are the same in both.
@@ -216,22 +153,27 @@ fn listed(description: &str) -> Option<(Vec<String>, bool)> {
     for sentence in description.split(". ").flat_map(|sentence| sentence.split(['\n', ';'])) {
         let sentence = sentence.trim().trim_end_matches('.');
         let lower = sentence.to_ascii_lowercase();
-        let after = |lead: &&str| {
-            let at = lower.find(*lead)?;
+        let after = |lead: &str| {
+            let at = lower.find(lead)?;
             let is_apart = !lower[..at].ends_with(char::is_alphanumeric);
             let rest = &sentence[at + lead.len()..];
             (is_apart && rest.starts_with([' ', ':', '('])).then(|| rest.trim_start_matches([' ', ':']))
         };
-        let introduced = LEADS.iter().filter_map(after).filter_map(items).max_by_key(Vec::len);
-        // `Sort order: asc|desc`, and `Status: "open" or "closed"`.
+        let quoted = |rest: &&str| rest.starts_with(QUOTES);
+        let introduced = LEADS.iter().filter_map(|lead| after(lead));
+        let introduced = introduced.chain(QUOTED_LEADS.iter().filter_map(|lead| after(lead)).filter(quoted));
+        let introduced = introduced.filter_map(items).max_by_key(Vec::len);
+        // `Sort order: asc|desc`, `Status: "open" or "closed"`, and `Status (open, closed)`.
         let tail = sentence.rsplit_once(": ").map_or(sentence, |(_, tail)| tail);
-        let is_choice = tail.contains('|') && !tail.contains([' ', '"', '\'', '`']) && tail.to_lowercase() == tail;
-        let is_quoted = tail.starts_with(['"', '\'', '`']);
-        let alone = || (is_choice || is_quoted).then(|| items(tail)).flatten().map(|list| (list, is_choice));
+        let inner = sentence.strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, inner)| inner);
+        let is_choice = tail.contains('|')
+            && !tail.contains(',')
+            && (tail.starts_with(QUOTES) || !tail.contains(' ') && tail.to_lowercase() == tail);
+        let alone = || [Some(tail), inner].into_iter().flatten().find_map(items).map(|list| (list, is_choice));
         lists.extend(introduced.map(|list| (list, true)).or_else(alone));
     }
     let [(values, _)] = &lists[..] else { return None };
-    let is_kind = |value: &String| KINDS.contains(&value.to_lowercase().as_str());
+    let is_kind = |value: &String| KINDS.contains(&value.to_lowercase().trim_end_matches('s'));
     let is_known = |quoted: &str| values.iter().any(|value| value == quoted);
     let quoted = description.split(['"', '`']).skip(1).step_by(2).all(is_known);
     (quoted && !values.iter().any(is_kind)).then(|| lists.swap_remove(0))
@@ -242,10 +184,10 @@ fn listed(description: &str) -> Option<(Vec<String>, bool)> {
 fn items(text: &str) -> Option<Vec<String>> {
     let mut values: Vec<String> = Vec::new();
     let mut rest = text.trim_start_matches('(').trim_end_matches(')');
-    let is_quoted = rest.starts_with(['"', '\'', '`']);
+    let is_quoted = rest.starts_with(QUOTES);
     loop {
         rest = rest.trim_start();
-        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+        let quote = rest.chars().next().filter(|c| QUOTES.contains(c));
         if quote.is_some() != is_quoted || values.len() == MOST {
             return None;
         }
@@ -278,7 +220,7 @@ mod tests {
 
     #[test]
     fn complete_lists_of_values_are_found() {
-        let cases: [(&str, &[&str]); 13] = [
+        let cases: [(&str, &[&str]); 20] = [
             ("One of open, closed, all.", &["open", "closed", "all"]),
             ("Filter by state; one of: open, closed or all", &["open", "closed", "all"]),
             ("The status. Must be one of \"new\", \"in progress\", or \"done\".", &["new", "in progress", "done"]),
@@ -292,6 +234,13 @@ mod tests {
             ("Valid values: IN_TRANSIT, DELIVERED.\nThe default is all of them.", &["IN_TRANSIT", "DELIVERED"]),
             ("Must be one of: x, y", &["x", "y"]),
             ("Supported values: `json` | `csv`", &["json", "csv"]),
+            ("\"open\" | \"closed\"", &["open", "closed"]),
+            ("The order: 'asc'|'desc'", &["asc", "desc"]),
+            ("Either \"asc\" or \"desc\".", &["asc", "desc"]),
+            ("The order. Must be 'asc' or 'desc'", &["asc", "desc"]),
+            ("Can be `day`, `week` or `month`.", &["day", "week", "month"]),
+            ("Valid options: fast, slow", &["fast", "slow"]),
+            ("Required. One of: open, closed", &["open", "closed"]),
         ];
         for (description, values) in cases {
             let (found, is_complete) = listed(description).unwrap_or_default();
@@ -301,7 +250,14 @@ mod tests {
                 "{description}"
             );
         }
-        for description in ["Status: `open` or `closed`", "\"day\", \"week\" or \"month\"", "Unit: 'kg'/'lb'"] {
+        let weak = [
+            "Status: `open` or `closed`",
+            "\"day\", \"week\" or \"month\"",
+            "Unit: 'kg'/'lb'",
+            "Status: open, closed or all",
+            "Only tickets in this status (open, closed, all).",
+        ];
+        for description in weak {
             assert!(!listed(description).expect("a list").1, "{description}");
         }
     }
@@ -340,7 +296,6 @@ mod tests {
             "branch|tag|sha",
             "Type: string|null",
             "string | number",
-            "IANA|UTC",
             "Latitude|longitude",
             "One of open, closed. Case-insensitive.",
             "One of open, closed. Use * for all.",
