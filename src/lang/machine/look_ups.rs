@@ -16,7 +16,7 @@
 //! - A [`LookUp`](crate::node::LookUp) has an inline cache, which is empty until it finds its key for the first time.
 //!   Filling it calls [`LookUps::hit`]. A miss empties the cache of its node, so that a later find is seen too, and a
 //!   cache that is full then tells that the key was found before, in this evaluation or an earlier one.
-//! - All other look-ups look for the address of the key in a small table.
+//! - All other lookups check a small table for the address of the key.
 //!
 //! A miss adds one to a counter; the similar keys of small records are only searched for at the end. No fuel is charged.
 //! At most [`MOST_KEYS`] missing keys, [`MOST_SHAPES`] layouts of each, and [`MOST_FOUND`] found keys are remembered. A

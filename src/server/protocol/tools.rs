@@ -113,12 +113,12 @@ const LINE_KEPT: usize = 120;
 /// Maximum length of the line of servers whose tools are not known, in bytes.
 const UNLISTED: usize = 300;
 
-/// What precedes the signatures of tools.
+/// The first line of the instructions, before the signatures of the tools.
 const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
                       (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
 /// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
-/// there is room, so that a model can call them without a look, and the names of the other servers. If no tool is known,
+/// there is room, so that a model can call them without listing them first, and the names of the other servers. If no tool is known,
 /// the servers, one line each.
 pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> Option<String> {
     let is_known = |server: &&Server| known.tools.iter().any(|tool| tool.server == server.name);

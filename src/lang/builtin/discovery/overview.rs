@@ -1,5 +1,6 @@
 //! `(dir)` and `lisp_env` without a query: one look at all servers, the signatures of their tools as far as there is
-//! room, and the namespaces of the language. A server over MCP tells the first part to a client that connects.
+//! room, and the namespaces of the language. The MCP server sends the first part to
+//! connecting clients.
 
 use super::shape::cut;
 use super::signature::{self, NARROW, WIDER};
@@ -17,7 +18,7 @@ const ROOM: usize = 3_200;
 /// Maximum length of a server's description, and of the reason why its tools are unknown, in characters.
 const DESCRIPTION: usize = 100;
 
-/// Maximum number of names that stand for the tools of a server without any line.
+/// Maximum number of tool names in the line of a server whose signatures do not fit.
 const NAMED: usize = 6;
 
 /// Name parts of tools that find what others then work on.
@@ -143,38 +144,15 @@ impl Place<'_> {
 /// Chooses the lines: of all tools if they fit, or else of the most useful ones. Servers take turns, so that one with
 /// many tools leaves room for the others. The room that is left then widens the lines, step by step.
 fn fill(places: &mut [Place<'_>], room: usize) {
-    // With two spaces before it, and a line break.
-    let width = |line: &str| line.len() + 3;
     let headings: usize = places.iter().map(|place| place.written().len()).sum();
     let mut left = room.saturating_sub(headings);
-    let all_fit = {
-        let mut left = left;
-        places.iter().flat_map(|place| &place.tools).all(|tool| {
-            let needed = width(&signature::line(tool, NARROW));
-            let fits = needed <= left;
-            left = left.saturating_sub(needed);
-            fits
-        })
-    };
-    if !all_fit {
-        let rests =
-            places.iter().filter(|place| !place.tools.is_empty()).map(|place| place.rest(place.tools.len()).len());
-        left = left.saturating_sub(rests.sum());
-    }
-    let mut ranked: Vec<Vec<usize>> = places.iter().map(|place| by_use(&place.tools)).collect();
-    let mut shown = Vec::new();
-    while ranked.iter().any(|tools| !tools.is_empty()) {
-        for (at_place, (place, tools)) in places.iter_mut().zip(&mut ranked).enumerate() {
-            let Some(at) = tools.pop() else { continue };
-            let line = signature::line(place.tools[at], NARROW);
-            if width(&line) > left {
-                tools.clear();
-                continue;
-            }
-            left -= width(&line);
-            shown.push((at_place, place.lines.len()));
-            place.lines.push((at, line));
-        }
+    let mut shown = take_turns(places, &mut left);
+    if shown.len() < places.iter().map(|place| place.tools.len()).sum() {
+        // Each server may need a line for the tools that are left out.
+        let rest = |place: &Place<'_>| if place.tools.is_empty() { 0 } else { place.rest(place.tools.len()).len() };
+        left = room.saturating_sub(headings + places.iter().map(rest).sum::<usize>());
+        places.iter_mut().for_each(|place| place.lines.clear());
+        shown = take_turns(places, &mut left);
     }
     for widths in WIDER {
         for (at_place, at_line) in &shown {
@@ -187,6 +165,29 @@ fn fill(places: &mut [Place<'_>], room: usize) {
             }
         }
     }
+}
+
+/// Adds short lines, the most useful ones of each server first, as long as there is room. Returns the places of servers and
+/// the positions of lines, in the order in which they were added.
+fn take_turns(places: &mut [Place<'_>], left: &mut usize) -> Vec<(usize, usize)> {
+    let mut ranked: Vec<Vec<usize>> = places.iter().map(|place| by_use(&place.tools)).collect();
+    let mut shown = Vec::new();
+    while ranked.iter().any(|tools| !tools.is_empty()) {
+        for (at_place, (place, tools)) in places.iter_mut().zip(&mut ranked).enumerate() {
+            let Some(at) = tools.pop() else { continue };
+            let line = signature::line(place.tools[at], NARROW);
+            // With two spaces before it, and a line break.
+            let width = line.len() + 3;
+            if width > *left {
+                tools.clear();
+                continue;
+            }
+            *left -= width;
+            shown.push((at_place, place.lines.len()));
+            place.lines.push((at, line));
+        }
+    }
+    shown
 }
 
 /// Returns the positions of tools, the most useful last: those that have been called, then those that only read, then

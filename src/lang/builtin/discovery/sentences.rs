@@ -121,8 +121,11 @@ const OPENING: [&str; 24] = [
 /// Maximum length of a list that is kept together, in bytes.
 const LISTS: usize = 100;
 
-/// What introduces examples or values, which are not separated from it.
-const INTRODUCING: [&str; 7] = ["e.g", "i.e", "for example", "format", "one of", "such as", "values"];
+/// Phrases that introduce an example or a format: the text is not split directly after them.
+const INTRODUCING: [&str; 4] = ["e.g", "i.e", "for example", "format"];
+
+/// Phrases that introduce a list: the text is not split after them at all.
+const LISTING: [&str; 3] = ["one of", "such as", "values"];
 
 fn is_telling(clause: &str) -> bool {
     let clause = clause.to_lowercase();
@@ -204,8 +207,7 @@ fn clauses(text: &str) -> Vec<&str> {
 fn introduces(before: &str) -> bool {
     let before = before[before.ceil_char_boundary(before.len().saturating_sub(LISTS))..].to_ascii_lowercase();
     let before = before.trim_end_matches(['.', ':', ' ']);
-    INTRODUCING.iter().any(|words| before.ends_with(words))
-        || ["one of", "such as", "values"].iter().any(|words| before.contains(words))
+    INTRODUCING.iter().any(|words| before.ends_with(words)) || LISTING.iter().any(|words| before.contains(words))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ const ITEMS: &[&str] = &[
 /// Names of arrays that are no items if there is another one.
 const BESIDE: &[&str] = &["links", "errors", "warnings", "included", "facets", "columns", "headers", "sort"];
 
-/// Names of the array with the names of columns, where the items are rows, in canonical form.
+/// Names of the array that holds the column names of a table, in canonical form.
 pub const COLUMNS: &[&str] = &["columns", "headers", "header", "fields", "cols", "columnnames"];
 
 /// Names of maps that hold marks, or the items.

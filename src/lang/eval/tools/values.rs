@@ -1,10 +1,10 @@
 //! The values that the description of an argument names: `one of open, closed`. A schema with an enumeration is checked
 //! by the host; one that only describes its values in words is not, and a tool may silently find nothing for others.
 //!
-//! Descriptions are prose, so only a list that can hardly mean anything else counts: it is introduced as complete, or
-//! stands alone as `a|b|c`, all its items are single words or texts in quotes, and nothing in the description speaks of
-//! other values, of examples, of several values in one text, or of what the values must be rather than what they are.
-//! Other lists behind a colon or in parentheses may be examples: there, only a value that is a misspelling gets a note.
+//! Descriptions are prose, so a list counts as complete only if a phrase introduces it as such or if it has the form
+//! `a|b|c`. All its items must be single words or quoted strings, and the description must not mention other values,
+//! examples, or several values in one string. Other lists after a colon or in parentheses may be examples: for these,
+//! only a misspelt value gets a note.
 
 use crate::error::suggest::closest;
 use crate::foreign_text;
@@ -22,7 +22,7 @@ const ITEMS: usize = 100;
 /// Maximum number of values shown in a note.
 const SHOWN: usize = 8;
 
-/// What introduces a complete list of values.
+/// Phrases that introduce a complete list of values, in lower case.
 const LEADS: [&str; 13] = [
     "one of",
     "allowed values are",
@@ -39,7 +39,7 @@ const LEADS: [&str; 13] = [
     "supported values",
 ];
 
-/// What introduces a complete list of values in quotes. Without quotes, these words introduce kinds of values too.
+/// Phrases that introduce a complete list only if its values are quoted. Otherwise they may introduce kinds of values.
 const QUOTED_LEADS: [&str; 6] = ["either", "must be", "can be", "may be", "options", "values"];
 
 /// Words that say that other values are possible as well, or that the list is about something else.
