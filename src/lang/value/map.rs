@@ -27,7 +27,7 @@ pub const TAGGED: &str = "clojure.lang.TaggedLiteral";
 pub const CONDITIONAL: &str = "clojure.lang.ReaderConditional";
 
 /// Maximum number of entries of a small map.
-const SMALL: usize = 32;
+pub const SMALL: usize = 32;
 
 /// The values of a small map. Up to two are stored inline, so that a map and its reference counts fit into one cache
 /// line.

@@ -5,6 +5,7 @@
 //! referred to by handle. Functions are data: code and captured values.
 
 pub(crate) mod children;
+pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod decimal;
 pub(crate) mod equal;

@@ -7,6 +7,7 @@ use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
 use crate::native::{Builtin, OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
+use crate::value::columns::Columns;
 use crate::value::decimal::read_integer;
 use crate::value::map::Map;
 use crate::value::map::record_key;
@@ -175,7 +176,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
     let numbers = given.is_on("numbers");
     let named = given.get("headers");
     let mut columns = match named {
-        Some(names) if has_items(names) => Some(Columns::of(machine.items(names.clone())?)?),
+        Some(names) if has_items(names) => Some(Header::of(machine.items(names.clone())?)?),
         _ => None,
     };
     let by_name = named.map_or(headers, Value::is_truthy);
@@ -190,7 +191,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
         } else if let Some(columns) = &columns {
             rows.push(columns.row(machine, &record, numbers)?);
         } else {
-            columns = Some(Columns::of(names(machine, &record, key_function)?)?);
+            columns = Some(Header::of(names(machine, &record, key_function)?)?);
         }
         machine.grown(rows.len())?;
     }
@@ -271,20 +272,19 @@ impl<'r> Names<'r> {
     }
 }
 
-/// The columns of a table, with the hidden class (shape) that its rows share if it has at most 32 columns.
-struct Columns {
-    keys: Vec<Value>,
-    shape: Option<Arc<Shape>>,
+/// The header of a table.
+struct Header {
+    columns: Columns,
     /// The key of cells beyond the columns.
     extra: Value,
 }
 
-impl Columns {
+impl Header {
     /// Creates the columns from their keys.
     ///
     /// # Errors
     /// Returns `DuplicateColumn` if two columns have the same key.
-    fn of(keys: Vec<Value>) -> Result<Columns, Error> {
+    fn of(keys: Vec<Value>) -> Result<Header, Error> {
         let keys: Vec<Value> = keys
             .into_iter()
             .map(|key| match &key {
@@ -306,21 +306,17 @@ impl Columns {
             number => Value::keyword(&format!("extra-{number}")),
         });
         let extra = names.find(|name| !columns.contains_key(name)).unwrap_or_default();
-        let shape = (keys.len() <= 32).then(|| Shape::of_records(keys.clone()));
-        Ok(Columns { keys, shape, extra })
+        Ok(Header { columns: Columns::new(keys), extra })
     }
 
     fn row(&self, machine: &mut Machine, record: &StringRecord, numbers: bool) -> Outcome<Value> {
         let mut cells = record.iter();
-        let mut values = Vec::with_capacity(self.keys.len());
-        for _ in &self.keys {
+        let mut values = Vec::with_capacity(self.columns.keys.len());
+        for _ in &self.columns.keys {
             values.push(cells.next().map_or(Value::Nil, |cell| cell_value(cell, numbers)));
         }
-        machine.charge(self.keys.len() as u64)?;
-        let mut map = match &self.shape {
-            Some(shape) => Map::with_shape(shape.clone(), values),
-            None => self.keys.iter().cloned().zip(values).collect(),
-        };
+        machine.charge(self.columns.keys.len() as u64)?;
+        let mut map = self.columns.map(values);
         let extra: Vec<Value> = cells.map(|cell| cell_value(cell, numbers)).collect();
         if !extra.is_empty() {
             map.insert(self.extra.clone(), Value::vector(extra));

@@ -5,8 +5,8 @@ use crate::error::Outcome;
 use crate::foreign_text;
 use crate::machine::Machine;
 use crate::value::Value;
+use crate::value::columns::Columns;
 use crate::value::map::{Map, canonical, record_key};
-use crate::value::shape::Shape;
 use std::sync::Arc;
 
 /// Maximum depth at which items and marks are looked for, and maximum number of keys of a map that is searched.
@@ -456,15 +456,9 @@ pub fn records(machine: &mut Machine, keys: &[Value], items: Vec<Value>) -> Outc
     let cells = (items.len() as u64).saturating_mul(keys.len() as u64);
     machine.charge(cells)?;
     machine.reserve(cells.saturating_mul(size_of::<Value>() as u64).saturating_add(items.len() as u64 * MAP))?;
-    let shape = (keys.len() <= SHAPED).then(|| Shape::of_records(keys.to_vec()));
+    let columns = Columns::new(keys.to_vec());
     let record = |item: Value| match item.as_block() {
-        Some(row) if row.len() == keys.len() => {
-            let map = match &shape {
-                Some(shape) => Map::with_shape(shape.clone(), row.to_vec()),
-                None => keys.iter().cloned().zip(row.iter().cloned()).collect(),
-            };
-            Value::Map(Arc::new(map.into_record()))
-        }
+        Some(row) if row.len() == keys.len() => Value::Map(Arc::new(columns.map(row.to_vec()).into_record())),
         _ => item,
     };
     Ok(items.into_iter().map(record).collect())
@@ -473,9 +467,8 @@ pub fn records(machine: &mut Machine, keys: &[Value], items: Vec<Value>) -> Outc
 /// The bytes of a map without its values, about.
 const MAP: u64 = 64;
 
-/// Maximum number of columns, and of those whose rows share a shape.
+/// Maximum number of columns.
 const MOST_COLUMNS: usize = 1_000;
-const SHAPED: usize = 32;
 
 /// Returns the keys of the columns beside the rows at a path: `{:columns ["id" "name"] :rows [[1 "Ann"]]}`. `None` unless
 /// an array with a usual name holds distinct names, as many as a row has values.
