@@ -72,19 +72,27 @@ fn tool(name: &'static str, description: String, schema: Value) -> Tool {
 
 /// Returns ` Servers: a, b +3 more`: as many names as the budget allows.
 fn named(servers: &[&str]) -> String {
+    match listed(servers, NAMES_COST, cost) {
+        list if list.is_empty() => list,
+        list => format!(" Servers: {list}"),
+    }
+}
+
+/// Returns `a, b +3 more`: as many names as cost at most `most`, each by itself and one for the separator.
+fn listed(names: &[&str], most: usize, cost: fn(&str) -> usize) -> String {
     let mut list = String::new();
     let mut spent = 0;
-    for (index, name) in servers.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         let name = cut(&foreign_text::name(name), NAME_KEPT);
         spent += cost(&name) + 1;
-        if spent > NAMES_COST {
-            list.push_str(&format!(" +{} more", servers.len() - index));
-            break;
+        if spent > most {
+            let gap = if index == 0 { "" } else { " " };
+            return format!("{list}{gap}+{} more", names.len() - index);
         }
-        list.push_str(if index == 0 { " " } else { ", " });
+        list.push_str(if index == 0 { "" } else { ", " });
         list.push_str(&name);
     }
-    if list.is_empty() { list } else { format!(" Servers:{list}") }
+    list
 }
 
 /// Returns an upper bound of the number of tokens in a text, close for names of the usual kind: words of letters cost
@@ -110,50 +118,36 @@ const INSTRUCTIONS: usize = 2_000;
 const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
 
-/// Maximum length of the line of servers whose tools are not known, in bytes.
-const UNLISTED: usize = 300;
+/// Maximum length of the names of servers whose tools are not known, in bytes.
+const UNLISTED: usize = 260;
 
 /// The first line of the instructions, before the signatures of the tools.
 const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
                       (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
 /// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
-/// there is room, so that a model can call them without listing them first, and the names of the other servers. If no tool is known,
-/// the servers, one line each.
+/// there is room, so that a model can call them without listing them first, and the names of the other servers. If no
+/// tool is known, the servers, one line each.
 pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> Option<String> {
-    let is_known = |server: &&Server| known.tools.iter().any(|tool| tool.server == server.name);
-    let (listed, others): (Vec<&Server>, Vec<&Server>) = servers.iter().partition(is_known);
-    let told = if listed.is_empty() {
+    let is_known = |server: &Server| known.tools.iter().any(|tool| tool.server == server.name);
+    let (known_ones, others): (Vec<Server>, Vec<Server>) = servers.iter().cloned().partition(is_known);
+    let told = if known_ones.is_empty() {
         described(servers)
     } else {
-        let others = unlisted(&others);
-        let listed: Vec<Server> = listed.into_iter().cloned().collect();
+        let names: Vec<&str> = others.iter().map(|server| server.name.as_str()).collect();
+        let others = match listed(&names, UNLISTED, str::len) {
+            list if list.is_empty() => list,
+            list => format!("Not listed yet, (dir 'name) does: {list}\n"),
+        };
         let room = INSTRUCTIONS - HEADER.len() - others.len();
-        format!("{HEADER}{}{others}", outline(&listed, known, room))
+        format!("{HEADER}{}{others}", outline(&known_ones, known, room))
     };
-    (!servers.is_empty()).then(|| within(&told).trim_end().to_owned())
+    (!servers.is_empty()).then(|| told.trim_end().to_owned())
 }
 
 /// Returns the part of instructions that is sent: a warning or a redaction may have made them longer.
 pub(in crate::server) fn within(told: &str) -> &str {
     &told[..told.floor_char_boundary(INSTRUCTIONS)]
-}
-
-/// Returns a line that names the servers whose tools are not known yet.
-fn unlisted(servers: &[&Server]) -> String {
-    if servers.is_empty() {
-        return String::new();
-    }
-    let mut line = "Not listed yet, (dir 'name) does:".to_owned();
-    for (named, server) in servers.iter().enumerate() {
-        let name = cut(&foreign_text::name(&server.name), NAME_KEPT);
-        if line.len() + name.len() > UNLISTED {
-            line.push_str(&format!(" … {} more", servers.len() - named));
-            break;
-        }
-        line.push_str(&format!(" {name}"));
-    }
-    line + "\n"
 }
 
 /// Returns the servers with their descriptions, one line each.
