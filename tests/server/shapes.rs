@@ -234,13 +234,8 @@ fn a_check_samples_what_only_reads_if_it_is_asked_to_and_the_policy_allows_it() 
 fn hellos() -> [(&'static str, Value, &'static str); 2] {
     let client = json!({"name": "test", "version": "1"});
     let old = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-    let new = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": client,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
     let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\n";
-    [("initialize", old, ""), ("server/discover", json!({"_meta": new}), headers)]
+    [("initialize", old, ""), ("server/discover", json!({"_meta": crate::meta()}), headers)]
 }
 
 /// The instructions for a principal; the same by both requests.

@@ -282,12 +282,7 @@ fn over_pipes_nothing_is_waited_for_that_nobody_reads() {
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null());
     let mut process = command.spawn().expect("the binary runs");
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({"name": "lisp_eval", "arguments": {"program": scene.held()}, "_meta": meta});
+    let params = json!({"name": "lisp_eval", "arguments": {"program": scene.held()}, "_meta": crate::meta()});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let mut input = process.stdin.take().expect("piped");
     std::io::Write::write_all(&mut input, format!("{call}\n").as_bytes()).expect("it reads");
