@@ -511,7 +511,10 @@ fn end(machine: Machine) -> (Box<Core>, bool) {
     core.heap.reclaim();
     core.account = Account::close();
     if let Some(leaving) = core.account.leave() {
-        core.stacks.run(move || drop(leaving));
+        core.stacks.run(move || {
+            drop(leaving);
+            || ()
+        });
     }
     (core, is_shallow)
 }

@@ -15,7 +15,7 @@ use super::{Core, Machine};
 use crate::error::{Error, Halt, Outcome};
 use crate::heap::Handle;
 use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
-use crate::machine::{Branch, Event, Turn, Turns};
+use crate::machine::{Branch, Event, MOST_PARKED, Turn, Turns};
 use crate::meter::{self, Account, Outside};
 use crate::value::Value;
 use crate::value::release::Scratch;
@@ -24,9 +24,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-
-/// Most branches that are parked at a time, unless more may run in parallel: each keeps a thread.
-const MOST_PARKED: usize = 64;
 
 impl Machine {
     /// Makes a host call; other branches run in the meantime.
@@ -184,7 +181,11 @@ impl Machine {
                 let bound = bound.clone();
                 let arguments = arguments(item);
                 let job = Job { branch, in_prelude, size, depth, nesting, bound, function, arguments };
-                if stacks.run(move || job.run()) {
+                let work = move || {
+                    let hand_back = job.run();
+                    move || hand_back.into_iter().for_each(|hand_back| hand_back())
+                };
+                if stacks.run(work) {
                     handed_over(here, |core| turn.send(Turn::Go(core)).ok());
                     scheduler.turns.push(turn);
                     scheduler.active += 1;
@@ -244,9 +245,10 @@ struct Job {
 }
 
 impl Job {
-    fn run(mut self) {
+    /// Runs the branch. Returns the step that hands the core back to the scheduler; `None` if there is no scheduler.
+    fn run(mut self) -> Option<impl FnOnce() + Send> {
         let Some(Turn::Go(mut core)) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else {
-            return;
+            return None;
         };
         core.account.open();
         let mut machine = Machine::new(core, self.size);
@@ -261,11 +263,16 @@ impl Job {
         let result = called.unwrap_or_else(|_| Err(super::internal_error().into()));
         drop((self.function, self.arguments));
         drop(machine.branch.take_streams(&mut machine.core));
-        let Some(turns) = machine.branch.turns.take() else { return };
+        let turns = machine.branch.turns.take()?;
         let placeholder = Box::new(Core::placeholder(&machine.core));
         let core = std::mem::replace(&mut machine.core, placeholder);
         drop(machine);
-        handed_over(core, |core| turns.events.send(Event::Done(turns.index, core, result)).ok());
+        handed_over(core, |core| {
+            Some(move || {
+                // A scheduler that has gone needs no result.
+                let _ = turns.events.send(Event::Done(turns.index, core, result));
+            })
+        })
     }
 }
 

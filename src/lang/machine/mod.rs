@@ -22,7 +22,7 @@ pub use frame::{Answer, Frame, Stopped, Tail, Walked};
 pub use look_ups::LookUps;
 pub use rows::Object;
 pub use stacks::Stacks;
-pub(crate) use stacks::here;
+pub(crate) use stacks::{MOST_PARKED, here};
 
 use crate::error::Signal;
 use crate::value::Value;
