@@ -21,9 +21,13 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// Maximum time for the sessions to finish: one last reply and a last check of the contents.
 const LAST_REPLIES: Duration = Duration::from_secs(180);
 
+/// Maximum time in which each kind of outcome has to occur, on a busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// The plan of a soak.
 pub struct Soak {
-    /// Time during which requests are made.
+    /// Minimum time during which requests are made: they go on until each kind of outcome has occurred, for at most a
+    /// minute.
     pub duration: Duration,
     /// The number of concurrent sessions.
     pub sessions: usize,
@@ -91,12 +95,16 @@ impl Soak {
         });
     }
 
-    /// Samples the resources until the duration has elapsed or the soak is stopped.
+    /// Samples the resources until the soak has taken long enough or is stopped.
     fn watch(&self, field: &Field, server: u32, watch: &mut Watch) {
         let (begun, duration) = (Instant::now(), self.duration);
         let pause = (duration / 240).clamp(Duration::from_millis(50), Duration::from_secs(1));
-        while begun.elapsed() < duration && !field.is_stopped() {
-            std::thread::sleep(pause.min(duration.saturating_sub(begun.elapsed())));
+        let has_seen_all = || {
+            let kills = field.kills(Role::Worker) + field.kills(Role::Downstream);
+            !field.sums().kinds().contains(&0) && (kills > 0 || cfg!(not(target_os = "linux")))
+        };
+        while !field.is_stopped() && (begun.elapsed() < duration || begun.elapsed() < LONGEST && !has_seen_all()) {
+            std::thread::sleep(pause);
             watch.look(server, begun.elapsed());
         }
     }

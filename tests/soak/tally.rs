@@ -60,6 +60,12 @@ pub struct Spread {
 }
 
 impl Tally {
+    /// The numbers of the kinds of outcomes that every soak has to see: values, limits, errors, refusals, sessions,
+    /// looks.
+    pub fn kinds(&self) -> [u64; 6] {
+        [self.values, self.limits, self.errors, self.refused, self.sessions, self.looks]
+    }
+
     /// Counts the outcome of a reply.
     pub fn count(&mut self, outcome: &str) {
         let place = match outcome {
