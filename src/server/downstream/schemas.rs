@@ -32,15 +32,14 @@ impl Schemas {
     /// Returns the schema of a tool's arguments; compiles it unless it is cached. Takes as long as the budget of
     /// [`Schema::of`] allows.
     pub(super) fn of(&self, tool: &Arc<Tool>) -> Arc<Prepared> {
-        let address = Arc::as_ptr(tool).addr();
-        if let Some(schema) = self.kept(address) {
+        if let Some(schema) = self.compiled(tool) {
             return schema;
         }
         let schema = Arc::new(Schema::of(&tool.input_schema));
         report(tool, &schema);
         let kept = Kept { _tool: Arc::downgrade(tool), schema: Arc::clone(&schema) };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(address, kept);
+        all.insert(Arc::as_ptr(tool).addr(), kept);
         let mut bytes: u64 = all.values().map(|kept| bytes(&kept.schema)).sum();
         while bytes > MOST_BYTES && all.len() > 1 {
             let (_, evicted) = all.shift_remove_index(0).expect("there are several");
@@ -67,7 +66,9 @@ impl Schemas {
         }
     }
 
-    fn kept(&self, address: usize) -> Option<Arc<Prepared>> {
+    /// Returns the schema of a tool's arguments if it is cached.
+    pub(super) fn compiled(&self, tool: &Arc<Tool>) -> Option<Arc<Prepared>> {
+        let address = Arc::as_ptr(tool).addr();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.get_index_of(&address)?;
         let last = all.len() - 1;

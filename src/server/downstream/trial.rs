@@ -55,6 +55,11 @@ impl Schema {
         if estimate.test > WORK { Err(beyond()) } else { Ok(()) }
     }
 
+    /// Returns whether the costs of a validation of arguments with that many values and keys can be estimated at once.
+    pub(super) fn is_small_for(&self, marks: u64) -> bool {
+        (self.graph.parts() as u64).saturating_mul(marks.max(1)) <= AT_ONCE_PAIRS
+    }
+
     /// The approximate size of the schema, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
@@ -76,6 +81,8 @@ pub(super) struct Trial<'s> {
     schema: &'s Schema,
     left: u64,
     deadline: Instant,
+    /// True if its budget is small, so that an outcome which exceeds it is looked for with the full budget.
+    is_at_once: bool,
 }
 
 /// A violation of the schema.
@@ -86,10 +93,21 @@ pub(super) enum Problem<'v> {
     Unknown,
 }
 
+/// The budget of a trial that takes at most a millisecond, in visits of a schema part; each may nest one stack frame.
+const AT_ONCE: u64 = 2_000;
+
+/// Maximum number of pairs of a schema part and a value that are estimated within such a trial.
+const AT_ONCE_PAIRS: u64 = 20_000;
+
 impl<'s> Trial<'s> {
     /// Creates a trial with its full budget.
     pub(super) fn of(schema: &'s Schema, deadline: Instant) -> Trial<'s> {
-        Trial { schema, left: WORK, deadline }
+        Trial { schema, left: WORK, deadline, is_at_once: false }
+    }
+
+    /// Creates a trial with a budget that needs no other thread.
+    pub(super) fn at_once(schema: &'s Schema, deadline: Instant) -> Trial<'s> {
+        Trial { schema, left: AT_ONCE, deadline, is_at_once: true }
     }
 
     /// Finds the first violation of the schema; `None` if the arguments fit.
@@ -102,7 +120,9 @@ impl<'s> Trial<'s> {
         if self.schema.validator.is_valid(instance) {
             return Ok(None);
         }
-        if estimate.collect > COLLECTING || self.spend(estimate.collect).is_err() {
+        if self.is_at_once {
+            self.spend(estimate.collect)?;
+        } else if estimate.collect > COLLECTING || self.spend(estimate.collect).is_err() {
             return Ok(Some(Problem::Unknown));
         }
         Ok(self.schema.validator.validate(instance).err().map(Problem::Known))

@@ -34,6 +34,10 @@ const COMPARED: usize = 100_000;
 /// Maximum number of repairs of the arguments of one call.
 const REPAIRS: usize = 64;
 
+/// Maximum size and nesting depth of arguments that are validated without another thread.
+const AT_ONCE_BYTES: usize = 8 << 10;
+const AT_ONCE_DEPTH: u32 = 32;
+
 /// A tool with the validation of its arguments.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
@@ -164,31 +168,62 @@ impl CheckedTool {
         if let Some(error) = self.unknown_argument(&arguments) {
             return Err(error);
         }
-        let schema = schemas.of(&self.tool);
-        let schema = match &*schema {
-            Ok(schema) => schema,
-            Err(unchecked) => return Ok(Checked::without(arguments, unchecked)),
+        match &*schemas.of(&self.tool) {
+            Ok(schema) => self.validated(Trial::of(schema, deadline), arguments).unwrap_or_else(Unfinished::as_outcome),
+            Err(unchecked) => Ok(Checked::without(arguments, unchecked)),
+        }
+    }
+
+    /// As [`CheckedTool::check`], within a budget so small that no other thread is needed: some microseconds for usual
+    /// arguments, at most a millisecond. Returns `None` if the schema is not compiled yet, or the outcome takes more.
+    pub(super) fn check_at_once(
+        &self,
+        schemas: &Schemas,
+        arguments: &str,
+        deadline: Instant,
+    ) -> Option<Result<Checked, ToolError>> {
+        let scan = Envelope::of(arguments.as_bytes());
+        let is_small = arguments.len() <= AT_ONCE_BYTES && scan.deepest() <= AT_ONCE_DEPTH;
+        let prepared = schemas.compiled(&self.tool).filter(|_| is_small)?;
+        let schema = prepared.as_ref().as_ref().ok().filter(|schema| schema.is_small_for(scan.marks()))?;
+        let arguments = match self.read(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => return Some(Err(error)),
         };
+        // A misspelling is looked for among all declared arguments.
+        let declared = self.properties();
+        if arguments.keys().any(|name| declared.is_none_or(|declared| !declared.contains_key(name))) {
+            return None;
+        }
+        self.validated(Trial::at_once(schema, deadline), arguments).ok()
+    }
+
+    /// Validates arguments, and repairs what has an unambiguous repair.
+    ///
+    /// # Errors
+    /// Returns the state of the work if the budget of the trial was exhausted.
+    fn validated(
+        &self,
+        mut trial: Trial<'_>,
+        arguments: Map<String, Value>,
+    ) -> Result<Result<Checked, ToolError>, Unfinished> {
         let (mut instance, mut notes) = (Value::Object(arguments), Notes::default());
         coercion::whole_numbers(&self.tool.input_schema, &mut instance, &mut notes);
-        let mut trial = Trial::of(schema, deadline);
         let mut repairs = 0;
         let mut wrong = None;
         loop {
             let found = match self.first_problem(&mut trial, &instance) {
                 Ok(found) => found,
-                // The budget is exhausted. In the first pass the arguments are then sent unchecked; during repairs the
-                // last error is returned.
-                Err(unchecked) => return wrong.map_or_else(|| Ok(Checked::without(object(instance), &unchecked)), Err),
+                Err(unchecked) => return Err(Unfinished { arguments: object(instance), wrong, unchecked }),
             };
             let Some((place, path, error)) = found else { break };
             repairs += 1;
             if repairs > REPAIRS || !coercion::repair(&mut trial, &mut instance, &place, &path, &mut notes) {
-                return Err(error);
+                return Ok(Err(error));
             }
             wrong = Some(error);
         }
-        Ok(Checked { arguments: object(instance), note: notes.line(), unchecked: None })
+        Ok(Ok(Checked { arguments: object(instance), note: notes.line(), unchecked: None }))
     }
 
     fn read(&self, arguments: &str) -> Result<Map<String, Value>, ToolError> {
@@ -371,6 +406,22 @@ impl Checked {
             Unchecked::Beyond(clause) => Some(clause.clone()),
         };
         Checked { arguments, note: None, unchecked }
+    }
+}
+
+/// A validation whose budget was exhausted.
+struct Unfinished {
+    arguments: Map<String, Value>,
+    /// The last error that was repaired.
+    wrong: Option<ToolError>,
+    unchecked: Unchecked,
+}
+
+impl Unfinished {
+    /// Arguments that were not validated at all are sent unchecked; during repairs, the last error is returned.
+    fn as_outcome(self) -> Result<Checked, ToolError> {
+        let Unfinished { arguments, wrong, unchecked } = self;
+        wrong.map_or_else(|| Ok(Checked::without(arguments, &unchecked)), Err)
     }
 }
 

@@ -166,6 +166,11 @@ impl Graph {
         }
     }
 
+    /// The number of parts.
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// The approximate size of the compiled schema in bytes, without its patterns.
     pub(super) fn bytes(&self) -> u64 {
         self.parts.len() as u64 * PART_BYTES

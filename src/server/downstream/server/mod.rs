@@ -410,10 +410,13 @@ impl Downstream {
         Ok(reply)
     }
 
-    /// Validates the arguments of a call, off the threads of the runtime.
+    /// Validates the arguments of a call: at once if that takes little, otherwise off the threads of the runtime.
     async fn check(&self, call: &Call<'_>, checked: &Arc<CheckedTool>) -> Result<Checked, ToolError> {
         let left = call.given.remaining.saturating_sub(call.asked.elapsed()).min(call.timeout);
         let deadline = Instant::now() + left;
+        if let Some(outcome) = checked.check_at_once(&self.shared.schemas, &call.given.arguments, deadline) {
+            return outcome;
+        }
         let (checking, arguments) = (Arc::clone(checked), call.given.arguments.clone());
         let schemas = Arc::clone(&self.shared.schemas);
         let check = move || checking.check(&schemas, &arguments, deadline);
