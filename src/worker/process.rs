@@ -1,6 +1,6 @@
 //! One worker process as seen by the server: instructions in, reports out, and termination.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use crate::lang::internal::bytes;
 
 use super::lock;
 use super::wire::{Instruction, Report, Reports, send};
@@ -61,6 +63,26 @@ pub(super) struct Worker {
     pub(super) reports: Reports,
     /// The mechanisms that confine it.
     pub(super) walls: Vec<String>,
+    /// Its standard error, on which the standard library reports the allocation that failed before it aborts.
+    errors: UnixStream,
+    /// The bound on its private memory.
+    bound: Bound,
+}
+
+/// The bound on the private memory of a worker, in bytes.
+#[derive(Clone, Copy, Default)]
+struct Bound {
+    data: u64,
+    /// The address space of the stacks that its programs so far may have left in its pool: hardly any of it is
+    /// committed. It never shrinks, since threads that wait for more work are cheaper to keep than to start again; the
+    /// resident memory, which is checked while a program runs, has no such allowance.
+    stacks: u64,
+}
+
+impl Bound {
+    fn total(self) -> u64 {
+        self.data.saturating_add(self.stacks)
+    }
 }
 
 impl Worker {
@@ -70,6 +92,10 @@ impl Worker {
     /// Returns an error if it cannot be started, has another version, or cannot be confined.
     pub(super) fn start(program: &Program) -> io::Result<Worker> {
         let (ours, theirs) = UnixStream::pair()?;
+        let (errors, complaints) = UnixStream::pair()?;
+        // Neither end ever waits for the other.
+        errors.set_nonblocking(true)?;
+        complaints.set_nonblocking(true)?;
         let child = Command::new(&program.file)
             .args(&program.arguments)
             .env_clear()
@@ -78,10 +104,17 @@ impl Worker {
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::from(OwnedFd::from(complaints)))
             .spawn()?;
         let instructions = Instructions(Arc::new(Mutex::new(ours.try_clone()?)));
-        let mut worker = Worker { child, instructions, reports: Reports::new(ours), walls: Vec::new() };
+        let mut worker = Worker {
+            child,
+            instructions,
+            reports: Reports::new(ours),
+            walls: Vec::new(),
+            errors,
+            bound: Bound::default(),
+        };
         match worker.reports.next(READY, SMALL) {
             Ok(Some(Report::Ready { version, walls })) if version == super::VERSION => {
                 worker.walls = walls;
@@ -110,9 +143,11 @@ impl Worker {
         Some(pages * PAGE)
     }
 
-    /// Limits the private memory of the process (`RLIMIT_DATA`), in bytes: the kernel refuses more.
-    pub(super) fn bound(&self, bytes: u64) {
-        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    /// Limits the private memory of the process (`RLIMIT_DATA`), in bytes: the kernel refuses more than `data` and the
+    /// largest `stacks` of its programs so far.
+    pub(super) fn bound(&mut self, data: u64, stacks: u64) {
+        self.bound = Bound { data, stacks: stacks.max(self.bound.stacks) };
+        let limit = libc::rlimit { rlim_cur: self.bound.total(), rlim_max: libc::RLIM_INFINITY };
         let id = libc::pid_t::try_from(self.child.id()).unwrap_or_default();
         // SAFETY: a plain system call on one live struct. The process ID is that of our unreaped child. If the call
         // fails because the process has just ended, there is nothing to limit.
@@ -125,7 +160,7 @@ impl Worker {
         let patience = Instant::now() + Duration::from_millis(100);
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return ending(status),
+                Ok(Some(status)) => return self.ending(status),
                 Ok(None) if Instant::now() < patience => std::thread::sleep(Duration::from_millis(1)),
                 _ => break,
             }
@@ -134,16 +169,40 @@ impl Worker {
         let _ = self.child.wait();
         "it closed the connection".to_string()
     }
+
+    fn ending(&mut self, status: ExitStatus) -> String {
+        match (status.signal(), status.code()) {
+            (Some(libc::SIGABRT), _) => self.abortion(),
+            (Some(libc::SIGKILL), _) => "it was killed from outside, perhaps for lack of memory".to_string(),
+            (Some(signal), _) => format!("it was terminated by signal {signal}"),
+            (None, Some(code)) => format!("it ended with code {code}"),
+            (None, None) => "it ended".to_string(),
+        }
+    }
+
+    /// Describes why the process aborted.
+    fn abortion(&mut self) -> String {
+        let mut errors = Vec::new();
+        // Everything that was written has been read when the stream reports that it is empty or closed.
+        let _ = self.errors.read_to_end(&mut errors);
+        let Some(size) = failed_allocation(&String::from_utf8_lossy(&errors)) else {
+            return "it aborted for an unknown reason".to_string();
+        };
+        let Bound { data, stacks } = self.bound;
+        format!(
+            "it could not allocate {}: the system had no more memory, or its address space was at its bound of {} for \
+             data and {} for stacks",
+            bytes(size),
+            bytes(data),
+            bytes(stacks)
+        )
+    }
 }
 
-fn ending(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(libc::SIGABRT), _) => "it aborted, as it does when it runs out of memory".to_string(),
-        (Some(libc::SIGKILL), _) => "it was killed from outside, perhaps for lack of memory".to_string(),
-        (Some(signal), _) => format!("it was terminated by signal {signal}"),
-        (None, Some(code)) => format!("it ended with code {code}"),
-        (None, None) => "it ended".to_string(),
-    }
+/// The size of the allocation that failed, from the message of the standard library.
+fn failed_allocation(errors: &str) -> Option<u64> {
+    let (_, rest) = errors.rsplit_once("memory allocation of ")?;
+    rest.split_once(" bytes failed")?.0.parse().ok()
 }
 
 impl Drop for Worker {

@@ -352,9 +352,7 @@ struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     fn begin(worker: &'a mut Worker, host: Arc<dyn Host>, limits: &Limits, compute: Duration) -> Conversation<'a> {
-        // The stacks are reserved as a whole, but hardly any of their memory is used.
-        let stacks = (u64::from(limits.parallel) + 2).saturating_mul(Stacks::default().size() as u64);
-        worker.bound(most_memory(limits).saturating_add(stacks));
+        worker.bound(most_memory(limits), Stacks::default().bytes_for(limits));
         Conversation {
             worker,
             host,

@@ -2,7 +2,9 @@
 //! the evaluation that it was running.
 #![cfg(all(feature = "worker", target_os = "linux"))]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod sequences;
 
 use common::{Scripted, engine, host};
 use lispbox::lang::{Catalogue, Environment, Host, Limits, Reply, Request, Status, ToolCall, ToolReply};
@@ -340,7 +342,6 @@ fn a_worker_that_says_nonsense_is_ended() {
         "send(b'\\xff\\xff\\xff')",
         "os.write(0, struct.pack('<Q', 1 << 60)); time.sleep(1000)",
         "send(b'\\x00' + text('again') + b'\\x00'); time.sleep(1000)",
-        "os.abort()",
         "sys.exit(3)",
         "os.close(0); time.sleep(1000)",
     ] {
@@ -348,6 +349,26 @@ fn a_worker_that_says_nonsense_is_ended() {
         assert_eq!(status, Status::Error, "{then}");
         assert!(message.starts_with("the worker process that ran this was lost: "), "{then}: {message}");
     }
+}
+
+/// The reasons that `betrayed` gives for the loss of a worker.
+fn reason(then: &str) -> Option<String> {
+    let (_, message, _) = betrayed(then)?;
+    let reason = message.strip_prefix("the worker process that ran this was lost: ").expect("it is lost");
+    Some(reason.strip_suffix("; the session is as it was before this program").expect("it is lost").to_string())
+}
+
+#[test]
+fn a_worker_that_aborts_says_which_allocation_failed() {
+    let last_words = "os.write(2, b'noise\\n\\nmemory allocation of 3300000 bytes failed\\n'); os.abort()";
+    let Some(said) = reason(last_words) else { return };
+    // 1.5 MiB for data, 3 MiB for the session, 96 MiB for the process; 68 stacks.
+    assert_eq!(
+        said,
+        "it could not allocate 3.1 MiB: the system had no more memory, or its address space was at its bound of \
+         100.5 MiB for data and 18.1 GiB for stacks"
+    );
+    assert_eq!(reason("os.abort()").as_deref(), Some("it aborted for an unknown reason"));
 }
 
 #[test]
