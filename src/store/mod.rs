@@ -187,6 +187,16 @@ pub trait Store: Send + Sync {
     /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem>;
 
+    /// Lists the principal's sessions that define a name and have not expired, the most recently used first.
+    ///
+    /// # Errors
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
+    fn named(&self, principal: &str, name: &str) -> Result<Vec<Summary>, Problem> {
+        let is_one =
+            |summary: &Summary| summary.key.principal == principal && summary.names.iter().any(|it| it == name);
+        Ok(self.list()?.into_iter().filter(is_one).collect())
+    }
+
     /// Lists all sessions that have not expired, the most recently used first.
     ///
     /// # Errors
@@ -228,7 +238,7 @@ pub trait Store: Send + Sync {
 }
 
 /// Polling interval while another holder has a lease.
-const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
 /// A lease, and the time since the machine was started at which it was requested.
 pub(crate) struct TakenLease {

@@ -270,6 +270,26 @@ impl Drop for Lent {
     }
 }
 
+/// The beginning of the queries whose rows are read by [`summary`].
+const SUMMARIES: &str = "SELECT handle, principal, version, octet_length(text) AS bytes,
+        substring(pieces FROM 1 FOR 8) AS list, names, created, used, lease_until > now() AS is_leased
+    FROM lispbox_session";
+
+fn summary(row: &Row) -> Summary {
+    Summary {
+        key: Key { principal: row.get("principal"), handle: row.get("handle") },
+        version: version(row),
+        bytes: match row.get::<_, Option<&[u8]>>("list") {
+            Some(list) => pieces::length(list),
+            None => row.get::<_, i32>("bytes") as u64,
+        },
+        names: row.get("names"),
+        created: row.get::<_, SystemTime>("created"),
+        used: row.get::<_, SystemTime>("used"),
+        is_leased: row.get("is_leased"),
+    }
+}
+
 impl Store for Postgres {
     fn lease(&self, session: &Key, holder: &str) -> Result<Lease, Problem> {
         let Key { principal, handle } = session;
@@ -440,25 +460,14 @@ impl Store for Postgres {
         Ok(rows.first().map(|row| row.get("handle")))
     }
 
+    fn named(&self, principal: &str, name: &str) -> Result<Vec<Summary>, Problem> {
+        let query =
+            format!("{SUMMARIES} WHERE principal = $1 AND NOT expired AND $2 = ANY (names) ORDER BY used DESC, handle");
+        Ok(self.rows(&query, &[&principal, &name])?.iter().map(summary).collect())
+    }
+
     fn list(&self) -> Result<Vec<Summary>, Problem> {
-        let rows = self.rows(
-            "SELECT handle, principal, version, octet_length(text) AS bytes,
-                    substring(pieces FROM 1 FOR 8) AS list, names, created, used, lease_until > now() AS is_leased
-             FROM lispbox_session WHERE NOT expired ORDER BY used DESC, handle",
-            &[],
-        )?;
-        let summary = |row: &Row| Summary {
-            key: Key { principal: row.get("principal"), handle: row.get("handle") },
-            version: version(row),
-            bytes: match row.get::<_, Option<&[u8]>>("list") {
-                Some(list) => pieces::length(list),
-                None => row.get::<_, i32>("bytes") as u64,
-            },
-            names: row.get("names"),
-            created: row.get::<_, SystemTime>("created"),
-            used: row.get::<_, SystemTime>("used"),
-            is_leased: row.get("is_leased"),
-        };
+        let rows = self.rows(&format!("{SUMMARIES} WHERE NOT expired ORDER BY used DESC, handle"), &[])?;
         Ok(rows.iter().map(summary).collect())
     }
 

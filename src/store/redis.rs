@@ -270,6 +270,19 @@ impl Redis {
         }
     }
 
+    /// Returns the summaries of those sessions of a sorted set that are wanted, the most recently used first.
+    fn listed(&self, set: &str, is_wanted: impl Fn(&Summary) -> bool) -> Result<Vec<Summary>, Problem> {
+        let (handles, _): (Vec<(String, f64)>, _) = self.ask(async |connection, _| {
+            ::redis::cmd("ZRANGE").arg(set).arg(&["0", "-1", "WITHSCORES"]).query_async(connection).await
+        })?;
+        let mut summaries = Vec::new();
+        for page in handles.chunks(PAGE) {
+            summaries.extend(self.summaries(page)?.into_iter().filter(&is_wanted));
+        }
+        summaries.sort_by(|one, other| (other.used, &one.key.handle).cmp(&(one.used, &other.key.handle)));
+        Ok(summaries)
+    }
+
     /// Returns the summaries of some sessions, without those that were removed meanwhile.
     fn summaries(&self, page: &[(String, f64)]) -> Result<Vec<Summary>, Problem> {
         type Row = (Option<String>, Option<u64>, Option<String>, Option<u64>, Option<Vec<u8>>);
@@ -358,16 +371,12 @@ impl Store for Redis {
         Ok(found)
     }
 
+    fn named(&self, principal: &str, name: &str) -> Result<Vec<Summary>, Problem> {
+        self.listed(&format!("{OWN}{principal}"), |summary| summary.names.iter().any(|it| it == name))
+    }
+
     fn list(&self) -> Result<Vec<Summary>, Problem> {
-        let (handles, _): (Vec<(String, f64)>, _) = self.ask(async |connection, _| {
-            ::redis::cmd("ZRANGE").arg(ALL).arg(&["0", "-1", "WITHSCORES"]).query_async(connection).await
-        })?;
-        let mut summaries = Vec::with_capacity(handles.len());
-        for page in handles.chunks(PAGE) {
-            summaries.extend(self.summaries(page)?);
-        }
-        summaries.sort_by(|one, other| (other.used, &one.key.handle).cmp(&(one.used, &other.key.handle)));
-        Ok(summaries)
+        self.listed(ALL, |_| true)
     }
 
     fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem> {

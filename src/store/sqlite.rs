@@ -413,13 +413,23 @@ impl Store for Sqlite {
         })
     }
 
+    fn named(&self, principal: &str, name: &str) -> Result<Vec<Summary>, Problem> {
+        self.reading(|transaction| {
+            let mut statement = transaction.prepare_cached(&format!(
+                "SELECT {SUMMARY} FROM session
+                 WHERE principal = ?1 AND expired = 0 AND EXISTS (SELECT 1 FROM json_each(names) WHERE value = ?2)
+                 ORDER BY used DESC, handle",
+            ))?;
+            let summaries = statement.query_map(params![principal, name], summary)?;
+            Ok(summaries.collect::<Result<Vec<Summary>, _>>()?)
+        })
+    }
+
     fn list(&self) -> Result<Vec<Summary>, Problem> {
         self.reading(|transaction| {
-            let mut statement = transaction.prepare_cached(
-                "SELECT handle, principal, version, octet_length(text), names, created, used, substr(pieces, 1, 8),
-                        holder, lease_boot, lease_until
-                 FROM session WHERE expired = 0 ORDER BY used DESC, handle",
-            )?;
+            let mut statement = transaction.prepare_cached(&format!(
+                "SELECT {SUMMARY} FROM session WHERE expired = 0 ORDER BY used DESC, handle",
+            ))?;
             let summaries = statement.query_map([], summary)?.collect::<Result<Vec<Summary>, _>>()?;
             Ok(summaries)
         })
@@ -497,6 +507,10 @@ fn write_pieces(transaction: &Transaction<'_>, session: &Key, pieces: Option<&Pi
     }
     Ok(())
 }
+
+/// The columns from which [`summary`] is made.
+const SUMMARY: &str = "handle, principal, version, octet_length(text), names, created, used, substr(pieces, 1, 8), holder, \
+                       lease_boot, lease_until";
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let names: String = row.get(4)?;
