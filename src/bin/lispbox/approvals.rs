@@ -54,7 +54,7 @@ enum Action {
         /// The run, or an unambiguous prefix of it.
         run: String,
         /// The number of a call, as `show` prints it, for each of several calls. Without it, all calls that wait for a
-        /// decision.
+        /// decision, and those that a grant covers.
         #[arg(long = "call", value_name = "N")]
         calls: Vec<String>,
         /// The reason, which the program is told.
@@ -116,7 +116,8 @@ impl Approvals {
             }
             Action::Approve { run, calls, grant } => approve(&runs, &grants, &run, &calls, grant.terms()?),
             Action::Deny { run, calls, reason } => decide(&runs, &run, |run| {
-                let chosen = chosen(run, &calls)?;
+                // Who refuses everything also refuses the calls that a grant covers.
+                let chosen = chosen(run, &calls, run.covered())?;
                 chosen.iter().map(|call| Ok((run.decide(call, Some(&reason), &person())?, "denied"))).collect()
             })
             .map(|_| ()),
@@ -137,13 +138,14 @@ impl Approvals {
     }
 }
 
-/// Returns the numbers of the calls that a command is about: those that it names, or all that wait for a decision.
-fn chosen(run: &StoredRun, calls: &[String]) -> Result<Vec<String>, String> {
+/// Returns the numbers of the calls that a command is about: those that it names, or all that wait for a decision, and
+/// `others`.
+fn chosen(run: &StoredRun, calls: &[String], others: Vec<OpenCall>) -> Result<Vec<String>, String> {
     if !calls.is_empty() {
         return Ok(calls.to_vec());
     }
     let open = run.open().into_iter().filter(|call| !call.is_unknown);
-    let open: Vec<String> = open.map(|call| call.number).collect();
+    let open: Vec<String> = open.chain(others).map(|call| call.number).collect();
     if open.is_empty() { Err("no call of the run waits for a decision".to_owned()) } else { Ok(open) }
 }
 
@@ -158,7 +160,7 @@ fn approve(
     let mut given: Vec<Grant> = Vec::new();
     let Key { principal, .. } = decide(runs, run, |run| {
         let mut changed = Vec::new();
-        for call in chosen(run, calls)? {
+        for call in chosen(run, calls, Vec::new())? {
             let open = run.decide(&call, None, &person())?;
             if let Some(terms) = terms {
                 let grant = Grant::new(run, &open, terms, &person())?;
@@ -226,6 +228,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
                 "{}",
                 json!({
                     "run": handle, "principal": principal, "state": state.word(), "open": calls,
+                    "covered": run.covered().iter().map(described).collect::<Vec<_>>(),
                     "since": seconds(run.since()), "expires": seconds(run.expires()),
                 })
             );
@@ -253,13 +256,16 @@ fn show(key: &Key, run: &StoredRun) {
         None => ("program", run.run().program()),
     };
     outln!("\n{what}:\n{}", for_stdout(program.trim_end()));
-    for call in run.open() {
+    for call in run.open().into_iter().chain(run.covered()) {
         let what = if call.question.planned.is_some() { "plan" } else { "call" };
-        outln!(
-            "\n{what} {}{}",
-            call.number,
-            if call.is_unknown { ": it is not known whether it happened" } else { "" }
-        );
+        let note = match (&call.covered, call.is_unknown) {
+            (Some(by), _) => {
+                format!(": no decision is needed, {by}; the grant is looked up again when the call is made")
+            }
+            (None, true) => ": it is not known whether it happened".to_owned(),
+            (None, false) => String::new(),
+        };
+        outln!("\n{what} {}{}", call.number, for_stdout(&note));
         outln!("{}", for_stdout(&call.question.to_string()));
         let whole = format!("{:#}", call.question.arguments);
         if whole.len() > CUT && call.question.planned.is_none() {
@@ -317,7 +323,7 @@ fn described(call: &OpenCall) -> serde_json::Value {
     let question = &call.question;
     json!({
         "call": call.number, "server": question.server, "tool": question.tool, "arguments": question.arguments,
-        "rule": question.rule, "unknown": call.is_unknown, "planned": question.planned,
+        "rule": question.rule, "unknown": call.is_unknown, "planned": question.planned, "covered": call.covered,
     })
 }
 

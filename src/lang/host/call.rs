@@ -80,4 +80,7 @@ pub enum Decision {
     Unavailable(String),
     /// The decision is still to be made: the run is suspended.
     Pending,
+    /// An earlier decision of a person covers the call, as the clause says. It is not recorded as a decision on this call:
+    /// the host checks it again when the call is about to be sent, and asks again if it no longer holds.
+    Covered(String),
 }

@@ -1,6 +1,6 @@
 //! Applies a policy to the calls of one evaluation: decides, counts and asks, call by call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,10 @@ use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time reserved for the answer to be delivered before the evaluation ends.
 const MARGIN: Duration = Duration::from_secs(2);
+/// Maximum time for another process that counts a call of a grant; it outlasts the lease of a process that has died.
+const COUNTING: Duration = Duration::from_secs(12);
+/// Interval between two attempts to count a call of a grant.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A channel to a person who decides whether a call may be made.
 pub trait Approver: Send + Sync {
@@ -40,13 +44,39 @@ pub enum Answer {
     Later,
 }
 
-/// Decisions that people have made about calls beforehand.
+/// Decisions that people have made about calls beforehand. All functions block while a store is read or written, but do
+/// not wait for other processes.
 pub(in crate::server) trait Grants: Send + Sync {
-    /// Takes one call from a grant that covers it, and returns the grant as a clause; `None` if there is none. Blocks.
+    /// Returns for each call the grant that covers it now, as a clause, if all of them are made; nothing is counted.
     ///
     /// # Errors
     /// Returns why that cannot be found out, as a clause.
-    fn take(&self, asked: &lang::Question) -> Result<Option<String>, String>;
+    fn covering(&self, asked: &[lang::Question]) -> Result<Vec<Option<String>>, String>;
+
+    /// Takes one call, which is about to be sent, from a grant that covers it.
+    ///
+    /// # Errors
+    /// Returns why that cannot be done, as a clause.
+    fn take(&self, asked: &lang::Question) -> Result<Take, String>;
+}
+
+/// The outcome of taking a call from a grant.
+pub(in crate::server) enum Take {
+    /// No grant covers the call.
+    Uncovered,
+    /// Another process counts a call of the grant at this moment.
+    Busy,
+    /// The call is counted.
+    Taken(TakenCall),
+}
+
+/// A call that a grant has counted.
+#[derive(Clone)]
+pub(in crate::server) struct TakenCall {
+    /// The grant, as a clause.
+    pub(in crate::server) by: String,
+    /// Finds out whether the grant has not been revoked and has not expired since. Blocks.
+    pub(in crate::server) holds: Arc<dyn Fn() -> Result<bool, String> + Send + Sync>,
 }
 
 /// An approver without a person to ask; holds the reason, as a clause.
@@ -70,8 +100,10 @@ pub(in crate::server) struct Consent {
     grants: Option<Arc<dyn Grants>>,
     /// The origins of the values of the session, if they are recorded.
     origins: Option<Arc<Origins>>,
-    /// The calls that a grant covers, each with the grant as a clause.
-    granted: Mutex<HashMap<CallId, String>>,
+    /// The calls that a grant covered when they were decided on, and that have not been sent.
+    covered: Mutex<HashSet<CallId>>,
+    /// The calls that a grant has counted, each with the question that it answers.
+    taken: Mutex<HashMap<CallId, (lang::Question, TakenCall)>>,
     /// The calls that this evaluation has made.
     counts: Counts,
     /// The calls on which a person must decide.
@@ -126,7 +158,8 @@ impl Consent {
             approver,
             grants: None,
             origins: None,
-            granted: Mutex::default(),
+            covered: Mutex::default(),
+            taken: Mutex::default(),
             counts: Counts::default(),
             asked: Mutex::default(),
         }
@@ -147,9 +180,26 @@ impl Consent {
         &self.identity.principal
     }
 
-    /// Decides on a call of a tool; `counts` holds the calls of all principals. The reply to a call on which a person must
-    /// decide is a question; see [`Consent::decide`].
-    pub(in crate::server) fn to(&self, call: &IntendedCall<'_>, policy: &Policy, counts: &Counts) -> Ruling {
+    /// Decides on a call of a tool that is about to be sent; `counts` holds the calls of all principals. The reply to a call
+    /// on which a person must decide is a question; see [`Consent::decide`]. A call that a grant covered then is counted by
+    /// the grant now, or asked about again.
+    pub(in crate::server) async fn to(&self, call: &IntendedCall<'_>, policy: &Policy, counts: &Counts) -> Ruling {
+        let mut ruling = self.by_policy(call, policy, counts);
+        let was_covered = self.covered().remove(&call.given.id);
+        if let Some(ToolReply::Ask(asked)) = &ruling.refused
+            && was_covered
+            && let Some(taken) = self.take(asked).await
+        {
+            self.asked().remove(&asked.id);
+            let rule = format!("{}; {}", ruling.rule, taken.by);
+            self.taken().insert(asked.id.clone(), ((**asked).clone(), taken));
+            ruling = self.allowed(rule, call);
+        }
+        ruling
+    }
+
+    /// Decides as [`Consent::to`] does, without grants.
+    pub(super) fn by_policy(&self, call: &IntendedCall<'_>, policy: &Policy, counts: &Counts) -> Ruling {
         let IntendedCall { given, tool, name, .. } = *call;
         let Decision { verdict, rule } = match call.is_checked {
             true => policy.decide_on(name, &tool.hints),
@@ -168,15 +218,16 @@ impl Consent {
         if let Some(approved) = &given.approved
             && approved.as_bytes() == arguments().to_string().as_bytes()
         {
-            let granted = self.granted().remove(&given.id);
-            let why = granted.unwrap_or_else(|| "a person said yes".to_owned());
-            return self.allowed(format!("{rule}; {why}"), call);
+            return self.allowed(format!("{rule}; a person said yes"), call);
         }
         let caller = Caller { tool: name, principal: &self.identity.principal };
         let now = Instant::now();
-        let room = self.counts.take(policy, true, caller, now).and_then(|()| counts.take(policy, false, caller, now));
-        if let Err(used_up) = room {
-            return Ruling::denied(used_up);
+        // A covered call was counted when it was asked about.
+        if !self.covered().contains(&given.id) {
+            let own = self.counts.take(policy, true, caller, now);
+            if let Err(used_up) = own.and_then(|()| counts.take(policy, false, caller, now)) {
+                return Ruling::denied(used_up);
+            }
         }
         let is_guarded = objection.is_some();
         // What a person has approved are other arguments, as of a rehearsal: these are asked about, whatever the policy.
@@ -225,11 +276,11 @@ impl Consent {
     /// Asks a person to decide on calls, one after the other. The answer to each applies to that call only.
     pub(in crate::server) async fn decide(&self, questions: &[lang::Question]) -> Vec<lang::Decision> {
         let mut decisions = Vec::with_capacity(questions.len());
-        for question in questions {
-            if let Some(granted) = self.grant(question).await {
+        for (question, covered) in questions.iter().zip(self.covering(questions).await) {
+            if let Some(by) = covered {
                 self.asked().remove(&question.id);
-                self.granted().insert(question.id.clone(), granted);
-                decisions.push(lang::Decision::Approved);
+                self.covered().insert(question.id.clone());
+                decisions.push(lang::Decision::Covered(by));
                 continue;
             }
             // A question of a resumed run was asked in an earlier evaluation.
@@ -253,12 +304,52 @@ impl Consent {
         decisions
     }
 
-    /// Returns the grant that covers a call, as a clause. Without an answer of the store, a person is asked.
-    async fn grant(&self, question: &lang::Question) -> Option<String> {
-        let (grants, asked) = (Arc::clone(self.grants.as_ref()?), question.clone());
-        let taken = tokio::task::spawn_blocking(move || grants.take(&asked)).await;
-        match taken.unwrap_or_else(|problem| Err(problem.to_string())) {
-            Ok(granted) => granted,
+    /// Returns for each call the grant that covers it now, as a clause. Without an answer of the store, a person is asked.
+    async fn covering(&self, questions: &[lang::Question]) -> Vec<Option<String>> {
+        let asked = questions.to_vec();
+        let covering = self.of_grants(move |grants| grants.covering(&asked)).await;
+        covering.unwrap_or_else(|| vec![None; questions.len()])
+    }
+
+    /// Takes a call from a grant that covers it. Waits for another process that counts a call of the grant.
+    async fn take(&self, question: &lang::Question) -> Option<TakenCall> {
+        let begun = Instant::now();
+        loop {
+            let asked = question.clone();
+            match self.of_grants(move |grants| grants.take(&asked)).await? {
+                Take::Taken(taken) => return Some(taken),
+                Take::Uncovered => return None,
+                Take::Busy if begun.elapsed() >= COUNTING => return None,
+                Take::Busy => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// Checks once more that the grant by which a call was allowed still holds, just before the call is sent. Returns the
+    /// question that is to be asked if it does not.
+    pub(in crate::server) async fn lapsed(&self, call: &CallId) -> Option<ToolReply> {
+        let (question, taken) = self.taken().get(call).cloned()?;
+        if self.of_grants(move |_| (taken.holds)()).await == Some(true) {
+            return None;
+        }
+        self.taken().remove(call);
+        Some(ToolReply::Ask(Box::new(question)))
+    }
+
+    /// Records that a call has ended.
+    pub(in crate::server) fn ended(&self, call: &CallId) {
+        self.taken().remove(call);
+    }
+
+    /// Does work with the grants that blocks; returns `None` if there are none, or if they cannot be read.
+    async fn of_grants<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Grants) -> Result<T, String> + Send + 'static,
+    ) -> Option<T> {
+        let grants = Arc::clone(self.grants.as_ref()?);
+        let done = tokio::task::spawn_blocking(move || work(&*grants)).await;
+        match done.unwrap_or_else(|problem| Err(problem.to_string())) {
+            Ok(done) => Some(done),
             Err(problem) => {
                 tracing::warn!(problem, "the grants for a call could not be read, so a person is asked");
                 None
@@ -266,8 +357,12 @@ impl Consent {
         }
     }
 
-    fn granted(&self) -> MutexGuard<'_, HashMap<CallId, String>> {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn covered(&self) -> MutexGuard<'_, HashSet<CallId>> {
+        self.covered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<CallId, (lang::Question, TakenCall)>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the question as a person sees it.

@@ -192,7 +192,7 @@ fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>,
             let (file, remaining) = ("servers.yaml", Duration::from_secs(60));
             let (tool, name, arguments) = (&tool, &name, &arguments);
             let call = IntendedCall { given, tool, name, arguments, is_checked: true, file, remaining };
-            consent.to(&call, policy, &counts)
+            consent.by_policy(&call, policy, &counts)
         };
         let question = match ruling(&given).refused {
             Some(ToolReply::Ask(question)) => *question,
@@ -248,7 +248,7 @@ fn an_approval_is_for_the_arguments_that_were_shown() {
         let (tool, name, arguments, file) = (&tool, &name, &arguments, "servers.yaml");
         let remaining = Duration::from_secs(60);
         let call = IntendedCall { given: &given, tool, name, arguments, is_checked: true, file, remaining };
-        consent.to(&call, &policy, &counts).refused
+        consent.by_policy(&call, &policy, &counts).refused
     };
     assert!(refused(Some(r#"{"to":"ann"}"#), json!({"to": "ann"})).is_none());
     for (approved, arguments) in [
@@ -274,7 +274,7 @@ fn arguments_other_than_the_approved_ones_are_asked_about_though_the_policy_allo
         let (tool, name, arguments, file) = (&tool, &name, &arguments, "servers.yaml");
         let remaining = Duration::from_secs(60);
         let call = IntendedCall { given: &given, tool, name, arguments, is_checked: true, file, remaining };
-        let refused = consent.to(&call, &policy, &counts).refused;
+        let refused = consent.by_policy(&call, &policy, &counts).refused;
         assert_eq!(matches!(refused, Some(ToolReply::Ask(_))), is_asked, "{approved:?}: {refused:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::lang::{self, CallState, Logged};
+use crate::lang::{self, Logged};
 use crate::server::policy::Question;
 
 /// The time for which a run waits.
@@ -20,9 +20,16 @@ pub(in crate::server) struct AskedCall {
 
 /// Returns the open questions of a log.
 pub(super) fn asked_calls<'l>(log: &'l Logged, program: &'l str) -> impl Iterator<Item = (&'l lang::Entry, AskedCall)> {
+    undecided_calls(log, program).filter(|(call, _)| call.is_open())
+}
+
+/// Returns the questions of a log without a decision: those that are open, and those of calls that a grant covered.
+pub(super) fn undecided_calls<'l>(
+    log: &'l Logged,
+    program: &'l str,
+) -> impl Iterator<Item = (&'l lang::Entry, AskedCall)> {
     let asked = log.calls.iter().filter_map(|call| Some((call, call.question.as_deref()?)));
-    let is_open = |call: &lang::Entry| call.decision.is_none() && call.state == CallState::Open;
-    asked.enumerate().filter(move |(_, (call, _))| is_open(call)).map(move |(place, (call, question))| {
+    asked.enumerate().filter(|(_, (call, _))| call.is_asked()).map(move |(place, (call, question))| {
         (call, AskedCall { place, question: Question::of(question, program), given: call.arguments.clone() })
     })
 }

@@ -1,8 +1,10 @@
 //! Grants: decisions of a person that cover later calls of a tool, for a bounded time and number.
 //!
-//! Each grant is a record of its own in the store of the sessions, found by a name that is made of what it covers. It is
-//! counted under its lease, so that no two processes use its last call, and it ends for all of them once it is removed.
+//! Each grant is a record of its own in the store of the sessions, found by a name that is made of what it covers. A call
+//! is looked up when its program asks about it, and counted when it is about to be sent: under the lease of the grant, so
+//! that no two processes use its last call. A grant ends for all processes once it is removed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -10,19 +12,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::lang::Question;
 use crate::server::identity::sha256;
-use crate::server::policy;
-use crate::store::{Key, LEASE, OWN, Problem, Store, Summary, handle, wait_for_lease};
+use crate::server::policy::{self, Take, TakenCall};
+use crate::store::{Key, LEASE, Lease, OWN, Problem, Store, Summary, handle, wait_for_lease};
 
 use super::stored::{OpenCall, StoredRun, now};
 
 /// The version of the text of a grant.
 const VERSION: u32 = 1;
 
-/// The time for which a process waits for another one that counts a call.
+/// The time for which a revocation waits for a process that counts a call.
 const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
 
 /// The longest time for which a grant lasts.
 pub const LONGEST_GRANT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The time for which the record of a grant stays that is used up.
+const SETTLING: Duration = Duration::from_secs(10 * 60);
 
 /// The names of the records of grants begin with this.
 fn prefix() -> String {
@@ -46,6 +51,9 @@ pub struct Grant {
     /// The number of calls that it still covers; absent if that is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u32>,
+    /// The time at which its last call was counted, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used_up: Option<u64>,
     /// The time at which it was given, in seconds since 1970.
     pub at: u64,
     /// The way in which it was given, and by whom, as far as that is known.
@@ -97,23 +105,25 @@ impl Grant {
             call: is_for_these_arguments.then_some(call_as_sent),
             until: now() + period.as_secs().max(1),
             left: count,
+            used_up: None,
             at: now(),
             by: by.to_owned(),
         })
     }
 
-    /// Returns the name by which the record of a grant for such a call is found.
+    /// Returns the name by which its record is found.
     fn name(&self) -> String {
-        let mut covered = format!("{}\n{}", self.server, self.tool);
-        if let Some(GrantedCall { session, arguments }) = &self.call {
-            covered.push_str(&format!("\n{session}\n{arguments}"));
-        }
-        format!("{}{}", prefix(), sha256(covered.as_bytes()))
+        name_of(&self.server, &self.tool, self.call.as_ref())
     }
 
     /// Returns true if it covers no further call.
     pub fn has_ended(&self) -> bool {
         self.until <= now() || self.left == Some(0)
+    }
+
+    /// Returns true if no call by it can be under way any more.
+    fn is_settled(&self) -> bool {
+        self.until <= now() || self.used_up.is_some_and(|since| since + SETTLING.as_secs() <= now())
     }
 
     /// Returns the time at which it ends.
@@ -191,77 +201,162 @@ impl StoredGrants {
     /// Ends a grant. No process makes a further call by it once this returns.
     ///
     /// # Errors
-    /// Returns why it may not have ended, as a clause.
+    /// Returns why it may not have ended, or that it had ended before, as a clause.
     pub fn revoke(&self, key: &Key) -> Result<(), String> {
+        let ended = || "there is no such grant, or it has ended".to_owned();
         let taken = match wait_for_lease(&*self.0, key, PATIENCE, || false) {
-            Err(Problem::Unknown | Problem::Expired) => {
-                return Err("there is no such grant, or it has ended".to_owned());
-            }
+            Err(Problem::Unknown | Problem::Expired) => return Err(ended()),
             taken => taken.map_err(|problem| unusable(&problem))?,
         };
-        self.0.remove(key, Some(&taken.lease)).map_err(|problem| unusable(&problem))
+        let had_ended = self.read(key).is_ok_and(|grant| grant.is_none());
+        self.0.remove(key, Some(&taken.lease)).map_err(|problem| unusable(&problem))?;
+        if had_ended { Err(ended()) } else { Ok(()) }
     }
 
-    /// Takes one call from a grant that covers it, and returns the grant in words. Blocks.
-    fn take(&self, principal: &str, session: &str, asked: &Question) -> Result<Option<String>, String> {
-        let tool = Grant {
-            version: VERSION,
-            server: asked.server.to_string(),
-            tool: asked.tool.to_string(),
-            call: None,
-            until: 0,
-            left: None,
-            at: 0,
-            by: String::new(),
-        };
-        let call = GrantedCall { session: session.to_owned(), arguments: asked.arguments.clone() };
-        let exact = Grant { call: Some(call), ..tool.clone() };
-        // A decision about the tool in general was made without knowledge of these values.
-        let wanted = if asked.is_guarded { vec![exact] } else { vec![exact, tool] };
+    /// Returns for each call the grant that covers it now, in words, if all of them are made.
+    fn covering(&self, principal: &str, session: &str, asked: &[Question]) -> Result<Vec<Option<String>>, String> {
+        // The calls that each grant has left for the questions that follow.
+        let mut left: HashMap<String, u32> = HashMap::new();
+        let mut covering = Vec::with_capacity(asked.len());
+        for asked in asked {
+            covering.push(self.covered(principal, &Wanted::by(session, asked), &mut left)?);
+        }
+        Ok(covering)
+    }
+
+    fn covered(
+        &self,
+        principal: &str,
+        wanted: &[Wanted],
+        left: &mut HashMap<String, u32>,
+    ) -> Result<Option<String>, String> {
         for wanted in wanted {
-            while let Some(handle) =
-                self.0.definer(principal, &wanted.name(), "").map_err(|problem| unusable(&problem))?
-            {
-                let key = Key { principal: principal.to_owned(), handle };
-                if let Some(words) = self.count(&key, &wanted)? {
-                    return Ok(Some(words));
+            for Summary { key, .. } in self.named(principal, wanted)? {
+                let Some(grant) = self.read(&key)?.filter(|grant| wanted.is_covered_by(grant)) else { continue };
+                let left = left.entry(key.handle.clone()).or_insert(grant.left.unwrap_or(u32::MAX));
+                if *left > 0 {
+                    *left -= u32::from(grant.left.is_some());
+                    return Ok(Some(words(&key, &grant)));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Counts a call of that grant, and returns the grant in words; `None` if it has ended, or does not cover it.
-    fn count(&self, key: &Key, wanted: &Grant) -> Result<Option<String>, String> {
-        let taken = match wait_for_lease(&*self.0, key, PATIENCE, || false) {
-            Err(Problem::Unknown | Problem::Expired) => return Ok(None),
+    fn named(&self, principal: &str, wanted: &Wanted) -> Result<Vec<Summary>, String> {
+        self.0.named(principal, &wanted.name()).map_err(|problem| unusable(&problem))
+    }
+
+    /// Reads a grant; returns `None` if it has ended.
+    fn read(&self, key: &Key) -> Result<Option<Grant>, String> {
+        match self.0.read(key, 0) {
+            Err(Problem::Unknown | Problem::Expired) | Ok(None) => Ok(None),
+            Ok(Some(read)) => Grant::decode(&read.text).map(|grant| Some(grant).filter(|grant| !grant.has_ended())),
+            Err(problem) => Err(unusable(&problem)),
+        }
+    }
+
+    /// Takes one call from a grant that covers it.
+    fn take(&self, principal: &str, session: &str, asked: &Question) -> Result<Take, String> {
+        for wanted in Wanted::by(session, asked) {
+            for Summary { key, .. } in self.named(principal, &wanted)? {
+                match self.count(&key, &wanted)? {
+                    Take::Uncovered => {}
+                    taken => return Ok(taken),
+                }
+            }
+        }
+        Ok(Take::Uncovered)
+    }
+
+    /// Counts a call of that grant, if it covers the call and no other process uses it.
+    fn count(&self, key: &Key, wanted: &Wanted) -> Result<Take, String> {
+        let lease = match self.0.lease(key, &handle()?) {
+            Err(Problem::Unknown | Problem::Expired) => return Ok(Take::Uncovered),
+            Err(Problem::Leased) => return Ok(Take::Busy),
             taken => taken.map_err(|problem| unusable(&problem))?,
         };
-        let counted = self.count_under(key, &taken.lease, wanted);
+        let counted = self.count_under(key, &lease, wanted);
         // Without it the lease expires.
-        let _ = self.0.release(key, &taken.lease);
+        let _ = self.0.release(key, &lease);
         counted.map_err(|problem| unusable(&problem))
     }
 
-    fn count_under(&self, key: &Key, lease: &crate::store::Lease, wanted: &Grant) -> Result<Option<String>, Problem> {
-        let Some(read) = self.0.read(key, 0)? else { return Ok(None) };
+    fn count_under(&self, key: &Key, lease: &Lease, wanted: &Wanted) -> Result<Take, Problem> {
+        let Some(read) = self.0.read(key, 0)? else { return Ok(Take::Uncovered) };
         let grant = Grant::decode(&read.text).map_err(Problem::Damaged)?;
-        let covers = (&grant.server, &grant.tool, &grant.call) == (&wanted.server, &wanted.tool, &wanted.call);
-        if !covers || grant.has_ended() {
-            self.0.remove(key, Some(lease))?;
-            return Ok(None);
-        }
-        let words = format!("a grant covers it ({})", grant.by);
-        match grant.left {
-            None => {}
-            Some(1) => self.0.remove(key, Some(lease))?,
-            Some(left) => {
-                let counted = Grant { left: Some(left - 1), ..grant };
-                self.0.write(key, lease, read.version, &counted.encode(), &[counted.name()])?;
+        if grant.has_ended() {
+            if grant.is_settled() {
+                self.0.remove(key, Some(lease))?;
             }
+            return Ok(Take::Uncovered);
         }
-        Ok(Some(words))
+        if !wanted.is_covered_by(&grant) {
+            return Ok(Take::Uncovered);
+        }
+        if let Some(left) = grant.left {
+            let used_up = (left == 1).then(now);
+            let counted = Grant { left: Some(left - 1), used_up, ..grant.clone() };
+            self.0.write(key, lease, read.version, &counted.encode(), &[counted.name()])?;
+        }
+        Ok(Take::Taken(self.taken(key, &grant)))
     }
+
+    fn taken(&self, key: &Key, grant: &Grant) -> TakenCall {
+        let (by, until) = (words(key, grant), grant.until);
+        let (grants, key) = (self.clone(), key.clone());
+        TakenCall { by, holds: Arc::new(move || Ok(until > now() && grants.is_there(&key)?)) }
+    }
+
+    /// Returns whether a grant is still there. One that is used up is there for a while: its last calls may not have been
+    /// sent yet, and it may be revoked until then.
+    fn is_there(&self, key: &Key) -> Result<bool, String> {
+        match self.0.read(key, 0) {
+            Ok(_) => Ok(true),
+            Err(Problem::Unknown | Problem::Expired) => Ok(false),
+            Err(problem) => Err(unusable(&problem)),
+        }
+    }
+}
+
+/// What a grant has to cover: a tool, or one call of it.
+struct Wanted {
+    server: Arc<str>,
+    tool: Arc<str>,
+    call: Option<GrantedCall>,
+}
+
+impl Wanted {
+    /// Returns the kinds of grants that cover a call in a session, the narrower first.
+    fn by(session: &str, asked: &Question) -> Vec<Wanted> {
+        let wanted = |call| Wanted { server: Arc::clone(&asked.server), tool: Arc::clone(&asked.tool), call };
+        let call = GrantedCall { session: session.to_owned(), arguments: asked.arguments.clone() };
+        // A decision about the tool in general was made without knowledge of these values.
+        let general = (!asked.is_guarded).then(|| wanted(None));
+        std::iter::once(wanted(Some(call))).chain(general).collect()
+    }
+
+    fn name(&self) -> String {
+        name_of(&self.server, &self.tool, self.call.as_ref())
+    }
+
+    fn is_covered_by(&self, grant: &Grant) -> bool {
+        (&*grant.server, &*grant.tool, &grant.call) == (&*self.server, &*self.tool, &self.call)
+    }
+}
+
+/// Returns the name by which the record of a grant for such a call is found.
+fn name_of(server: &str, tool: &str, call: Option<&GrantedCall>) -> String {
+    let mut covered = format!("{server}\n{tool}");
+    if let Some(GrantedCall { session, arguments }) = call {
+        covered.push_str(&format!("\n{session}\n{arguments}"));
+    }
+    format!("{}{}", prefix(), sha256(covered.as_bytes()))
+}
+
+/// Names a grant, as a clause.
+fn words(key: &Key, grant: &Grant) -> String {
+    format!("grant {} covers it ({})", key.handle, grant.by)
 }
 
 /// Describes a problem of the store with a grant.
@@ -292,7 +387,11 @@ impl SessionGrants {
 }
 
 impl policy::Grants for SessionGrants {
-    fn take(&self, asked: &Question) -> Result<Option<String>, String> {
+    fn covering(&self, asked: &[Question]) -> Result<Vec<Option<String>>, String> {
+        self.grants.covering(&self.principal, &self.session, asked)
+    }
+
+    fn take(&self, asked: &Question) -> Result<Take, String> {
         self.grants.take(&self.principal, &self.session, asked)
     }
 }

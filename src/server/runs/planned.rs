@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::lang::{self, CallId, CallRecord, DecidedCall, DecidedPlan, Decision, Logged, PlanBounds};
-use crate::server::policy::{Grants, PLANNED, Verdict};
+use crate::server::policy::{Grants, PLANNED, Take, TakenCall, Verdict};
+
+/// The reason why a call of a plan is made, as a clause.
+const APPROVED: &str = "a person has approved the plan of the program";
 
 /// The plan of a run, with the decisions of a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,10 +128,23 @@ impl PlanGrants {
 }
 
 impl Grants for PlanGrants {
-    fn take(&self, asked: &lang::Question) -> Result<Option<String>, String> {
-        if self.covers(asked) {
-            return Ok(Some("a person has approved the plan of the program".to_owned()));
+    fn covering(&self, asked: &[lang::Question]) -> Result<Vec<Option<String>>, String> {
+        let mut covering: Vec<Option<String>> =
+            asked.iter().map(|asked| self.covers(asked).then(|| APPROVED.to_owned())).collect();
+        if let Some(others) = &self.others {
+            let open: Vec<lang::Question> =
+                asked.iter().zip(&covering).filter(|(_, by)| by.is_none()).map(|(asked, _)| asked.clone()).collect();
+            let by_others = if open.is_empty() { Vec::new() } else { others.covering(&open)? };
+            covering.iter_mut().filter(|by| by.is_none()).zip(by_others).for_each(|(by, other)| *by = other);
         }
-        self.others.as_ref().map_or(Ok(None), |others| others.take(asked))
+        Ok(covering)
+    }
+
+    fn take(&self, asked: &lang::Question) -> Result<Take, String> {
+        if self.covers(asked) {
+            // The plan of a run that is under way does not change.
+            return Ok(Take::Taken(TakenCall { by: APPROVED.to_owned(), holds: Arc::new(|| Ok(true)) }));
+        }
+        self.others.as_ref().map_or(Ok(Take::Uncovered), |others| others.take(asked))
     }
 }

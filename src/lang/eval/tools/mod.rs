@@ -230,8 +230,10 @@ impl Machine {
             asked += 1;
             let refusal = match self.decide((**question).clone()) {
                 // The arguments to be sent may have changed since a person approved them, but not over and over.
-                Ok(Decision::Approved) if asked < MOST_ASKED => None,
-                Ok(Decision::Approved) => Some(ToolReply::Unapproved("it was asked about too often".to_owned())),
+                Ok(Decision::Approved | Decision::Covered(_)) if asked < MOST_ASKED => None,
+                Ok(Decision::Approved | Decision::Covered(_)) => {
+                    Some(ToolReply::Unapproved("it was asked about too often".to_owned()))
+                }
                 Ok(Decision::Denied(rule)) => Some(ToolReply::Denied(rule)),
                 Ok(Decision::Unavailable(why)) => Some(ToolReply::Unapproved(why)),
                 Ok(Decision::Pending) => return Err(Halt::Suspended.into()),

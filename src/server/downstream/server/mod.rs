@@ -323,6 +323,7 @@ impl Downstream {
             note: None,
         };
         let reply = self.attempts(&mut call).await;
+        consent.ended(&given.id);
         let secrets = &self.shared.options.secrets;
         let reply = reply.unwrap_or_else(|error| ToolReply::Error(secrets.redact_error(error)));
         Answered { reply, rule: call.rule, note: call.note.map(|note| secrets.redact_own(note)) }
@@ -376,7 +377,7 @@ impl Downstream {
         let Checked { arguments, note, unchecked } = self.check(call, checked).await.map_err(Failure::Final)?;
         call.note = note;
         if call.rule.is_none()
-            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref())
+            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref()).await
         {
             return Ok(refused);
         }
@@ -389,6 +390,10 @@ impl Downstream {
                 call.rule = Some(problem.clone());
                 return Ok(ToolReply::Denied(problem));
             }
+        }
+        // The record may have taken its time, and so may the server before another attempt.
+        if let Some(asked) = call.consent.lapsed(&call.given.id).await {
+            return Ok(asked);
         }
         let left = match call.begun {
             Some(begun) => call.timeout.saturating_sub(begun.elapsed()),
@@ -459,7 +464,7 @@ impl Downstream {
 
     /// Decides on a call, once for all attempts; returns the reply if the call is refused. `unchecked` is the reason
     /// why its arguments were not validated.
-    fn refuses(
+    async fn refuses(
         &self,
         call: &mut Call<'_>,
         tool: &Tool,
@@ -478,7 +483,7 @@ impl Downstream {
             file: &self.start.config.file,
             remaining: given.remaining.saturating_sub(asked.elapsed()),
         };
-        let ruling = consent.to(&intended, &rules.policy, counts);
+        let ruling = consent.to(&intended, &rules.policy, counts).await;
         if let Some(clause) = unchecked {
             tracing::warn!(
                 server = self.name(),

@@ -41,7 +41,7 @@ pub(super) fn run(signed_in: &SignedIn, key: &Key, run: &StoredRun, returned: Op
         @if let Some(failure) = run.reply().and_then(|reply| reply.failure.as_ref()) {
             p.note { (marked_line(&failure.message)) }
         }
-        @for call in &open {
+        @for call in open.iter().chain(&run.covered()) {
             (frame.call(call, &mut room, returned))
         }
         @if asked.len() > 1 { (frame.all(&asked)) }
@@ -101,7 +101,7 @@ pub(super) fn find_text(run: &StoredRun, address: &str) -> Option<(String, Strin
         return Some(("The program".to_owned(), run.run().program().trim_end().to_owned()));
     }
     let (number, place) = address.rsplit_once('.')?;
-    let call = run.open().into_iter().find(|call| call.number == number)?;
+    let call = run.open().into_iter().chain(run.covered()).find(|call| call.number == number)?;
     match &call.question.arguments {
         Value::Object(fields) => {
             let (name, value) = fields.iter().nth(place.parse().ok()?)?;
@@ -134,6 +134,9 @@ impl Frame<'_> {
                 }
                 @if call.is_unknown {
                     p.badge { "It is not known whether this call happened" }
+                } @else if let Some(by) = &call.covered {
+                    p.badge { "No decision is needed: " (marked_line(by)) }
+                    p.note { "The grant is looked up again when the call is about to be made." }
                 } @else {
                     p.note { "Asked because " (marked_line(&question.rule)) "." }
                 }
