@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -51,7 +51,10 @@ pub fn run() -> io::Result<()> {
     link.report(&Report::Ready { version: super::VERSION.to_string(), walls })?;
     while let Some(instruction) = receive::<Instruction>(&pipe)? {
         match instruction {
-            Instruction::Answer(number, answer) => link.answered(number, answer),
+            Instruction::Answer(number, answer, held) => {
+                link.held.store(held, Ordering::Relaxed);
+                link.answered(number, answer);
+            }
             Instruction::Cancel => link.cancelled.store(true, Ordering::Relaxed),
             instruction => {
                 link.cancelled.store(false, Ordering::Relaxed);
@@ -129,6 +132,8 @@ struct Link {
     waiting: Mutex<HashMap<u32, Sender<Answer>>>,
     asked: AtomicU32,
     cancelled: AtomicBool,
+    /// The number of bytes that the server keeps for the evaluation.
+    held: AtomicU64,
 }
 
 impl Link {
@@ -138,10 +143,12 @@ impl Link {
             waiting: Mutex::default(),
             asked: AtomicU32::new(0),
             cancelled: AtomicBool::new(false),
+            held: AtomicU64::new(0),
         }
     }
 
     fn host(self: &Arc<Self>, servers: Vec<Server>) -> Arc<dyn Host> {
+        self.held.store(0, Ordering::Relaxed);
         Arc::new(PipeHost {
             link: Arc::clone(self),
             servers,
@@ -330,6 +337,10 @@ impl Host for PipeHost {
 
     fn monotonic(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    fn held(&self) -> u64 {
+        self.link.held.load(Ordering::Relaxed)
     }
 
     fn cancelled(&self) -> bool {

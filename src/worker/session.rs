@@ -436,35 +436,45 @@ impl<'a> Conversation<'a> {
     }
 
     fn answer(&mut self, number: u32, question: Question) -> Result<(), WorkerFailure> {
-        let instructions = self.worker.instructions.clone();
+        let (host, instructions) = (Arc::clone(&self.host), self.worker.instructions.clone());
         match question {
             Question::Call(call) => return self.call(number, call),
             Question::Decide(questions) => {
                 let decisions = self.host.decide(&questions);
-                instructions.give(&Instruction::Answer(number, Answer::Decided(decisions)));
+                instructions.give(&Instruction::Answer(number, Answer::Decided(decisions), host.held()));
             }
-            Question::Now => instructions.give(&Instruction::Answer(number, Answer::Now(self.host.now_millis()))),
-            Question::Random => instructions.give(&Instruction::Answer(number, Answer::Random(self.host.random()))),
-            Question::Fork => instructions.give(&Instruction::Answer(number, Answer::Forked(self.host.fork_session()))),
+            Question::Now => {
+                instructions.give(&Instruction::Answer(number, Answer::Now(self.host.now_millis()), host.held()))
+            }
+            Question::Random => {
+                instructions.give(&Instruction::Answer(number, Answer::Random(self.host.random()), host.held()))
+            }
+            Question::Fork => {
+                instructions.give(&Instruction::Answer(number, Answer::Forked(self.host.fork_session()), host.held()))
+            }
             Question::Close => {
-                instructions.give(&Instruction::Answer(number, Answer::Closed(self.host.close_session())))
+                instructions.give(&Instruction::Answer(number, Answer::Closed(self.host.close_session()), host.held()))
             }
             Question::Runs(run) => {
                 let runs = self.host.runs(run.as_deref());
-                instructions.give(&Instruction::Answer(number, Answer::Runs(runs)));
+                instructions.give(&Instruction::Answer(number, Answer::Runs(runs), host.held()));
             }
             Question::Tools(server) => {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
-                instructions.give(&Instruction::Answer(number, Answer::Tools(tools)));
+                instructions.give(&Instruction::Answer(number, Answer::Tools(tools), host.held()));
             }
             Question::Denied(server) => {
-                instructions.give(&Instruction::Answer(number, Answer::Denied(self.host.denied(&server))));
+                instructions.give(&Instruction::Answer(number, Answer::Denied(self.host.denied(&server)), host.held()));
             }
             Question::Search { query, most } => {
-                instructions.give(&Instruction::Answer(number, Answer::from(self.host.search(&query, most))));
+                instructions.give(&Instruction::Answer(
+                    number,
+                    Answer::from(self.host.search(&query, most)),
+                    host.held(),
+                ));
             }
             Question::Catalogue => {
-                instructions.give(&Instruction::Answer(number, Answer::catalogue(self.host.catalogue())));
+                instructions.give(&Instruction::Answer(number, Answer::catalogue(self.host.catalogue()), host.held()));
             }
         }
         Ok(())
@@ -505,7 +515,7 @@ impl<'a> Conversation<'a> {
                 record.outcome = reply.outcome().into();
                 record.note.clone_from(&note);
             }
-            instructions.give(&Instruction::Answer(number, Answer::Called(reply, note)));
+            instructions.give(&Instruction::Answer(number, Answer::Called(reply, note), host.held()));
         };
         if alone {
             make();
@@ -521,7 +531,8 @@ impl<'a> Conversation<'a> {
         if started.is_err() {
             outstanding.fetch_sub(1, Ordering::AcqRel);
             let error = ToolError::unavailable("the system has no thread for another concurrent call");
-            self.worker.instructions.give(&Instruction::Answer(number, Answer::Called(ToolReply::Error(error), None)));
+            let answer = Answer::Called(ToolReply::Error(error), None);
+            self.worker.instructions.give(&Instruction::Answer(number, answer, self.host.held()));
         }
         Ok(())
     }

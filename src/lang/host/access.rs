@@ -170,6 +170,10 @@ impl HostAccess {
         Outside::of(|| self.host().close_session())
     }
 
+    pub(crate) fn held(&self) -> u64 {
+        outside(|| self.host().held())
+    }
+
     pub(crate) fn random(&self) -> u64 {
         outside(|| self.host().random())
     }

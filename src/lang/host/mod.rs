@@ -457,6 +457,12 @@ pub trait Host: Send + Sync {
         SystemClock.monotonic()
     }
 
+    /// Returns the number of bytes that the host keeps for the evaluation, such as the log of its run. They count towards
+    /// its memory. Polled every few hundred steps, so it must be cheap.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Returns true once the evaluation should stop: the client has disconnected, the request was cancelled, or the
     /// process is shutting down. Polled every few hundred steps, so it must be cheap.
     fn cancelled(&self) -> bool {

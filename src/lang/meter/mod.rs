@@ -45,6 +45,8 @@ pub struct Meter {
     ticks: i64,
     /// Total number of steps granted.
     granted: u64,
+    /// The number of bytes that the host kept for the evaluation at the last check.
+    held: u64,
     /// The maximum number of live bytes observed.
     pub peak_memory: u64,
     /// The maximum nesting of calls observed.
@@ -67,6 +69,7 @@ impl Meter {
             memory_counted,
             ticks: granted as i64,
             granted,
+            held: 0,
             peak_memory: 0,
             peak_depth: 0,
             calls: 0,
@@ -151,17 +154,19 @@ impl Meter {
         let grant = GRANT.min(self.limits.fuel - spent);
         self.granted = spent + grant;
         self.ticks = grant as i64;
+        self.held = host.held();
         self.check_memory(0, host)?;
         self.check_time(host)
     }
 
     /// Returns whether `more` bytes fit within the memory limit.
     pub fn has_room(&self, more: u64) -> bool {
-        !self.memory_counted || live().saturating_add(more) <= self.limits.memory
+        !self.memory_counted || live().saturating_add(more).saturating_add(self.held) <= self.limits.memory
     }
 
     /// Checks the memory limit as if `more` additional bytes were allocated.
     pub fn check_memory(&mut self, more: u64, host: &HostAccess) -> Result<(), Halt> {
+        let more = more.saturating_add(self.held);
         let mut live = live();
         self.peak_memory = self.peak_memory.max(live.min(self.limits.memory));
         if !self.memory_counted || live.saturating_add(more) <= self.limits.memory {

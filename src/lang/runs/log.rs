@@ -1,7 +1,7 @@
 //! The log of a run.
 
-use super::logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
-use crate::host::{CallId, Decision, ToolCall, ToolReply};
+use super::logged::{CallState, DRAW_BYTES, Draw, Entry, LogChange, Logged, Timing, reply_bytes, told_bytes};
+use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +44,7 @@ struct State {
     logged: Logged,
     /// The position of each call in the log.
     at: HashMap<CallId, usize>,
-    /// The size of arguments and replies.
+    /// The size of all that is logged.
     bytes: u64,
     /// True once there is no room for a reply: the run cannot be suspended any more.
     is_full: bool,
@@ -58,11 +58,11 @@ struct State {
 }
 
 impl RunLog {
-    /// Creates a log, empty or that of a run that is resumed. Beyond `most_bytes` of arguments and replies, no reply is
-    /// kept, and the run can no longer be suspended.
+    /// Creates a log, empty or that of a run that is resumed. Beyond `most_bytes`, nothing more is kept but that calls were
+    /// made, and the run can no longer be suspended. Calls that wait for a decision may take as much again.
     pub fn new(logged: Logged, keep: Keep, most_bytes: u64) -> RunLog {
         let at = logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
-        let bytes = logged.calls.iter().map(Entry::bytes).sum();
+        let bytes = logged.bytes();
         let is_full = keep == Keep::Nothing;
         let state = State { keep, logged, at, bytes, is_full, form: 0, drawn: (0, 0), told: 0, changed: None };
         RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false }
@@ -96,6 +96,7 @@ impl RunLog {
             draws: logged.draws.get(&form).cloned().unwrap_or_default(),
             told: logged.told.get(&form).cloned().unwrap_or_default(),
             begun: logged.begun.get(&form).copied(),
+            forked: logged.forked.clone(),
         };
         // The draws come first: a call may depend on them.
         let forms = forms.into_iter().map(of_form);
@@ -109,6 +110,11 @@ impl RunLog {
     /// Returns the content.
     pub fn logged(&self) -> Logged {
         self.state().logged.clone()
+    }
+
+    /// Returns the size of the log in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.state().bytes
     }
 
     /// Returns whether the run can be suspended.
@@ -150,39 +156,55 @@ impl RunLog {
     }
 
     /// Records the reply to a call. The outcome of a call that was started is stored; an error of that is ignored, since
-    /// the call is found as started then, and a person decides.
-    pub(crate) fn ended(&self, id: &CallId, reply: &ToolReply, timing: Option<Timing>) {
-        let has_room = self.state().make_room(reply.bytes(), self.most_bytes);
+    /// the call is found as started then, and a person decides. Returns false if the reply is a question for which there
+    /// is no room: nobody can be asked then.
+    pub(crate) fn ended(&self, id: &CallId, reply: &ToolReply, timing: Option<Timing>) -> bool {
         let mut was_started = false;
+        let is_kept = match reply {
+            ToolReply::Ask(question) => self.state().has_room_to_ask(question, self.most_bytes),
+            reply => self.state().make_room(reply_bytes(reply), self.most_bytes),
+        };
         let entry = self.change(id, |entry| {
             was_started = entry.state == CallState::Started;
             entry.timing = timing;
             match reply {
-                ToolReply::Ask(question) => {
+                ToolReply::Ask(question) if is_kept => {
                     entry.question = Some(question.clone());
-                    entry.decision = None;
+                    (entry.decision, entry.covered) = (None, None);
                     entry.state = CallState::Open;
                 }
-                reply if has_room => entry.state = CallState::Done(reply.clone()),
-                _ => entry.state = CallState::Forgotten,
+                reply if is_kept => entry.state = CallState::Done(reply.clone()),
+                _ => entry.forget(),
             }
         });
         if let (true, Some(journal), Some(entry)) = (was_started, &self.journal, entry) {
             let _ = journal.store(&entry);
         }
-        if !has_room && !matches!(reply, ToolReply::Ask(_)) {
-            self.change(id, |entry| entry.arguments = String::new());
-        }
+        is_kept || !matches!(reply, ToolReply::Ask(_))
     }
 
-    /// Records the decision on a call.
+    /// Records the decision on a call. One that is pending, or that covers the call only for now, is not one on the call.
     pub fn decided(&self, id: &CallId, decision: &Decision) {
         self.change(id, |entry| {
+            entry.covered = None;
+            match decision {
+                Decision::Pending => return,
+                Decision::Covered(by) => return entry.covered = Some(by.clone()),
+                Decision::Approved | Decision::Denied(_) | Decision::Unavailable(_) => {}
+            }
             if let Decision::Denied(rule) = decision {
                 entry.state = CallState::Done(ToolReply::Denied(rule.clone()));
             }
+            if let (Decision::Denied(_) | Decision::Unavailable(_), Some(question)) = (decision, &mut entry.question) {
+                // Nothing is sent; the arguments as the program gave them are enough to compare.
+                question.arguments = String::new();
+            }
             entry.decision = Some(decision.clone());
         });
+        let is_refused = matches!(decision, Decision::Denied(_) | Decision::Unavailable(_));
+        if is_refused && !self.state().make_room(0, self.most_bytes) {
+            self.change(id, Entry::forget);
+        }
     }
 
     /// Changes an entry, if it is there, and returns a copy of it if there is a journal.
@@ -226,6 +248,10 @@ impl RunLog {
                 return logged;
             }
         }
+        if !state.make_room(DRAW_BYTES, self.most_bytes) {
+            return live();
+        }
+        let draws = state.logged.draws.entry(form).or_default();
         let live = match (draws.last(), live()) {
             (Some((Draw::Clock(last), _)), Draw::Clock(now))
                 if draws.len() >= MOST_READINGS && (0..COARSE_MILLIS).contains(&(now - last)) =>
@@ -240,9 +266,29 @@ impl RunLog {
         }
         let last = draws.len() - 1;
         let count = draws[last].1;
+        state.bytes += if count == 1 { DRAW_BYTES } else { 0 };
         state.drawn = (last, count);
         state.form_has_changed();
         live
+    }
+
+    /// Returns the handle of a copy of the session, like [`RunLog::tell`]. The copy is made when the run has ended, though
+    /// the form be evaluated again before.
+    ///
+    /// # Errors
+    /// Returns the logged error, or that of the host.
+    pub(super) fn fork(&self, live: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+        let handle = self.tell(live)?;
+        let mut state = self.state();
+        if state.keep != Keep::Nothing && state.logged.promise(handle.clone()) {
+            state.form_has_changed();
+        }
+        Ok(handle)
+    }
+
+    /// Returns the handles of the copies of the session that the run was promised.
+    pub fn forked(&self) -> Vec<String> {
+        self.state().logged.forked.clone()
     }
 
     /// Returns the next answer of the log, or else the answer of the host, which it logs.
@@ -256,15 +302,21 @@ impl RunLog {
             return live();
         }
         let (form, at) = (state.form, state.told);
-        state.told += 1;
         if let Some(told) = state.logged.told.get(&form).and_then(|told| told.get(at)) {
-            return told.clone();
+            let told = told.clone();
+            state.told += 1;
+            return told;
         }
         // The host may take its time, and branches run one after the other.
         drop(state);
         let answer = live();
         let mut state = self.state();
-        state.bytes += answer.as_ref().map_or_else(String::len, String::len) as u64;
+        let bytes = told_bytes(&answer);
+        if !state.make_room(bytes, self.most_bytes) {
+            return answer;
+        }
+        state.bytes += bytes;
+        state.told += 1;
         state.logged.told.entry(form).or_default().push(answer.clone());
         state.form_has_changed();
         answer
@@ -295,7 +347,7 @@ impl State {
                     continue;
                 }
                 self.bytes -= entry.bytes();
-                (entry.state, entry.arguments) = (CallState::Forgotten, String::new());
+                entry.forget();
                 self.bytes += entry.bytes();
                 self.has_changed(at);
             }
@@ -306,6 +358,16 @@ impl State {
 
     fn index(&mut self) {
         self.at = self.logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
-        self.bytes = self.logged.calls.iter().map(Entry::bytes).sum();
+        self.bytes = self.logged.bytes();
+    }
+
+    /// Returns true if a question can be kept until it is decided on: there is room, or the calls that wait for a decision
+    /// take less than all of it.
+    fn has_room_to_ask(&mut self, question: &Question, most: u64) -> bool {
+        let bytes = (question.arguments.len() + question.reason.len()) as u64;
+        let asked = || self.logged.calls.iter().filter(|entry| entry.is_asked()).map(Entry::bytes).sum::<u64>();
+        let has_room = self.bytes + bytes <= most || asked() + bytes <= most;
+        self.make_room(bytes, most);
+        has_room
     }
 }

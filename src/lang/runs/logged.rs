@@ -22,6 +22,9 @@ pub struct Entry {
     /// The decision of the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// The earlier decision that covered the call when it was decided on last, as a clause. It holds for no later time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered: Option<String>,
     /// The state of the call.
     pub state: CallState,
     /// True once a call that may change something was about to be sent.
@@ -51,6 +54,7 @@ impl Entry {
             arguments,
             question: None,
             decision: None,
+            covered: None,
             state: CallState::Open,
             is_sent: false,
             timing: None,
@@ -63,20 +67,47 @@ impl Entry {
         Entry { question: Some(Box::new(question)), ..Entry::new(id, server, tool, given) }
     }
 
+    /// Returns true if a person has to decide on the call: it was asked about, is not decided on, and no earlier decision
+    /// covered it.
+    pub fn is_open(&self) -> bool {
+        self.is_asked() && self.covered.is_none()
+    }
+
+    /// Returns true if the call was asked about and is not decided on, whether or not an earlier decision covered it.
+    pub fn is_asked(&self) -> bool {
+        self.question.is_some() && self.decision.is_none() && self.state == CallState::Open
+    }
+
     /// Returns the size of its texts in bytes.
     pub fn bytes(&self) -> u64 {
-        let reply = match &self.state {
-            CallState::Done(ToolReply::Error(error)) => error.message.len() as u64,
-            CallState::Done(ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text)) => {
-                text.len() as u64
-            }
-            CallState::Done(reply) => reply.bytes(),
-            CallState::Open | CallState::Started | CallState::Forgotten | CallState::Unknown => 0,
-        };
+        let reply = if let CallState::Done(reply) = &self.state { reply_bytes(reply) } else { 0 };
         let question = self.question.as_ref().map_or(0, |question| question.arguments.len() + question.reason.len());
         // The names and the identity are small.
         reply + (self.arguments.len() + question + 200) as u64
     }
+
+    /// Forgets the arguments and the outcome of a call, for which there is no room.
+    pub(super) fn forget(&mut self) {
+        (self.state, self.arguments, self.question) = (CallState::Forgotten, String::new(), None);
+    }
+}
+
+/// Returns the size of a reply in a log, in bytes.
+pub(super) fn reply_bytes(reply: &ToolReply) -> u64 {
+    match reply {
+        ToolReply::Error(error) => error.message.len() as u64,
+        ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text) => text.len() as u64,
+        reply => reply.bytes(),
+    }
+}
+
+/// The size of a reading of the clock or a seed in a log, in bytes.
+pub(super) const DRAW_BYTES: u64 = 32;
+
+/// Returns the size of an answer about sessions or runs in a log, in bytes.
+pub(super) fn told_bytes(told: &Result<String, String>) -> u64 {
+    let text = told.as_ref().map_or_else(String::len, String::len);
+    text as u64 + 64
 }
 
 /// The state of a call.
@@ -108,6 +139,9 @@ pub struct Logged {
     /// The times at which forms began, in milliseconds since 1970, if times are logged.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub begun: BTreeMap<u32, i64>,
+    /// The handles of the copies of its session that the run was promised. They are made when it ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forked: Vec<String>,
 }
 
 /// A change of a log since it was stored.
@@ -125,6 +159,9 @@ pub enum LogChange {
         told: Vec<Result<String, String>>,
         /// The time at which it began.
         begun: Option<i64>,
+        /// The handles of the copies that the run was promised so far.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        forked: Vec<String>,
     },
 }
 
@@ -147,6 +184,14 @@ impl Logged {
         }
     }
 
+    /// Returns its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        let calls: u64 = self.calls.iter().map(Entry::bytes).sum();
+        let draws: usize = self.draws.values().map(Vec::len).sum();
+        let told: u64 = self.told.values().flatten().map(told_bytes).sum();
+        calls + draws as u64 * DRAW_BYTES + told
+    }
+
     /// Returns true if it has anything of forms before that one.
     pub(super) fn has_before(&self, form: u32) -> bool {
         let is_before = |first: Option<&u32>| first.is_some_and(|first| *first < form);
@@ -164,6 +209,15 @@ impl Logged {
         self.begun.retain(|begun, _| *begun >= form);
     }
 
+    /// Adds the handle of a promised copy; returns false if it is there.
+    pub(super) fn promise(&mut self, handle: String) -> bool {
+        let is_new = !self.forked.contains(&handle);
+        if is_new {
+            self.forked.push(handle);
+        }
+        is_new
+    }
+
     /// Applies changes, in the order in which they were made.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = LogChange>) {
         let mut at: HashMap<CallId, usize> = HashMap::new();
@@ -177,9 +231,10 @@ impl Logged {
                         self.calls.push(*entry);
                     }
                 },
-                LogChange::Form { form, draws, told, begun } => {
+                LogChange::Form { form, draws, told, begun, forked } => {
                     self.draws.insert(form, draws);
                     self.told.insert(form, told);
+                    forked.into_iter().for_each(|handle| _ = self.promise(handle));
                     begun.map(|begun| self.begun.insert(form, begun));
                 }
             }

@@ -168,6 +168,10 @@ where
         self.inner.close_session()
     }
 
+    fn held(&self) -> u64 {
+        self.inner.held()
+    }
+
     fn runs(&self, run: Option<&str>) -> Result<String, String> {
         self.inner.runs(run)
     }

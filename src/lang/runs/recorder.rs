@@ -160,8 +160,15 @@ where
             let took = self.inner.monotonic().saturating_sub(since);
             Timing { at, ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
         });
-        self.log.ended(&id, &reply, timing);
+        let is_kept = self.log.ended(&id, &reply, timing);
         match reply {
+            ToolReply::Ask(question) if !is_kept => {
+                self.inner.give_up(&id);
+                ToolReply::Unapproved(format!(
+                    "{}, and the arguments of the calls that wait for a decision take all the room of the run",
+                    question.reason
+                ))
+            }
             ToolReply::Ask(question) => {
                 self.decided().remove(&id);
                 asked(*question, given)
@@ -187,11 +194,13 @@ where
                 )),
                 decision => decision,
             };
-            if decision != Decision::Pending {
-                self.log.decided(&id, &decision);
-            }
+            self.log.decided(&id, &decision);
             self.decided().insert(id);
-            decision
+            match decision {
+                // The evaluation makes the call again in any case, and learns nothing about other decisions.
+                Decision::Covered(_) => Decision::Approved,
+                decision => decision,
+            }
         };
         asked.into_iter().map(decide).collect()
     }
@@ -256,7 +265,7 @@ where
     }
 
     fn fork_session(&self) -> Result<String, String> {
-        self.log.tell(|| self.inner.fork_session())
+        self.log.fork(|| self.inner.fork_session())
     }
 
     fn runs(&self, run: Option<&str>) -> Result<String, String> {
@@ -265,6 +274,10 @@ where
 
     fn close_session(&self) -> Result<(), String> {
         self.inner.close_session()
+    }
+
+    fn held(&self) -> u64 {
+        self.log.bytes() + self.inner.held()
     }
 
     fn monotonic(&self) -> Duration {

@@ -425,7 +425,7 @@ impl Host for EvaluationHost {
         let decisions = self.wait(self.cancel.clone(), None, deciding).unwrap_or_default();
         for (question, decision) in questions.iter().zip(&decisions) {
             let reply = match decision {
-                Decision::Approved => continue,
+                Decision::Approved | Decision::Covered(_) => continue,
                 Decision::Denied(rule) => ToolReply::Denied(rule.clone()),
                 Decision::Unavailable(why) => ToolReply::Unapproved(why.clone()),
                 Decision::Pending => ToolReply::Ask(Box::new(question.clone())),
@@ -446,7 +446,9 @@ impl Host for EvaluationHost {
     }
 
     fn give_up(&self, call: &CallId) {
-        self.end_of(call).cancel();
+        let Some(AskedCall { audited, since }) = self.asked().remove(call) else { return self.end_of(call).cancel() };
+        // A record that cannot be written waits, and is in the log of the process.
+        let _ = unwritten_outcome(audited, &ToolReply::Unapproved(String::new()), None, since);
     }
 
     fn fork_session(&self) -> Result<String, String> {

@@ -1,7 +1,7 @@
 //! Programs with a run key at a terminal: evaluated once, with their runs in a store.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::lang::{Host, Keep, Reply, Request, Sandbox};
 use crate::server::admission::allowances::Allowances;
@@ -9,13 +9,14 @@ use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::identity::{LOCAL, sha256_of_json};
 use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::runs::{FoundRun, Resumption, RunKey, RunSession, Runs};
+use crate::server::runs::{FoundRun, Free, Resumption, RunKey, RunSession, Runs, not_resumed};
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionBounds};
-use crate::store::Store;
+use crate::store::{LOOK, Store};
 
-use super::program::{Finished, ProgramRun};
+use super::LONGEST_LEASE;
+use super::program::{Finished, ProgramRun, Ran};
 
 /// Runs with a key in a store, for programs that are not served to a client. They belong to the principal `local`.
 pub struct KeyedRuns {
@@ -83,6 +84,20 @@ impl KeyedRuns {
         self.try_to_evaluate(key, request, host, rehearsal).map_err(|refused| Box::new(refused.reply()))
     }
 
+    /// Finds a run. Waits while another process evaluates it.
+    fn find(&self, identity: &str) -> Result<Option<FoundRun>, Refused> {
+        let begun = Instant::now();
+        loop {
+            match self.runs.find(identity, LOCAL)? {
+                Free::Now(found) => return Ok(found),
+                Free::Later(_, patience) if begun.elapsed() >= patience => {
+                    return Err(not_resumed("another process evaluates it"));
+                }
+                Free::Later(..) => std::thread::park_timeout(LOOK),
+            }
+        }
+    }
+
     fn try_to_evaluate(
         &self,
         key: &str,
@@ -97,7 +112,7 @@ impl KeyedRuns {
         let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
         let key = RunKey::new(LOCAL, key, digest);
         let environment = || Arc::clone(&self.sandbox).environment();
-        let (entry, resumption, key) = match self.runs.find(&key.identity, LOCAL)? {
+        let (entry, resumption, key) = match self.find(&key.identity)? {
             None => {
                 let entry = Entry::new(LOCAL, environment());
                 (entry.map_err(|message| Refused::new("InternalError", message))?, None, Some(key))
@@ -112,7 +127,7 @@ impl KeyedRuns {
                 let reply = Reply { status, run: Some(asked.identity), ..Reply::default() };
                 return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown });
             }
-            Some(FoundRun { session, program, limits, asked, .. }) => {
+            Some(FoundRun { session, program, asked, .. }) => {
                 request.program = program;
                 let entry = match session {
                     RunSession::Here(entry) => entry,
@@ -120,9 +135,10 @@ impl KeyedRuns {
                     RunSession::Begun(handle) => Entry::perhaps_in_store(LOCAL, &handle, environment()),
                 };
                 request.data = None;
-                (entry, Some(Resumption { run: asked.identity, answers: None, patience: limits.total }), None)
+                (entry, Some(Resumption { run: asked.identity, answers: None }), None)
             }
         };
+        let patience = request.limits.total.max(LONGEST_LEASE);
         let requests = Arc::<SessionRequests>::default();
         // A run that is resumed makes its calls.
         let rehearsal = rehearsal.filter(|_| resumption.is_none());
@@ -149,8 +165,12 @@ impl KeyedRuns {
             is_unread: true,
             words: None,
             audit: None,
+            patience,
         };
-        let Finished { mut reply, asked, .. } = run.run(&mut entry.session.blocking_lock(), host)?;
+        let Ran::Finished(finished) = run.run(&mut entry.session.blocking_lock(), host)? else {
+            return Err(not_resumed("another process evaluates it"));
+        };
+        let Finished { mut reply, asked, .. } = *finished;
         let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown);
         reply.run = asked.map(|asked| asked.identity).or(reply.run);
         Ok(KeyedReply { reply, open })

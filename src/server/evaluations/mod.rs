@@ -8,17 +8,20 @@ pub(in crate::server) mod keyed;
 mod planned;
 mod program;
 mod rehearse;
+mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use guarded::Guarded;
 use host::{EvaluationHost, RunStatus};
-use program::{Finished, ProgramRun};
+use program::{Finished, ProgramRun, Ran};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
+use waits::{LONGEST_LEASE, Waits};
 
 use crate::lang::Reply;
 use crate::lang::{Environment, Host, Keep, Limits, Request, Sandbox};
@@ -33,15 +36,16 @@ use crate::server::policy::{Approver, Grants};
 use crate::server::runs::grants::SessionGrants;
 use crate::server::runs::planned::PlanGrants;
 use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::runs::{AskedRun, FoundRun, Resumption, RunKey, RunSession, Runs};
+use crate::server::runs::{AskedRun, Resumption, RunKey, RunSession, Runs, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
-use crate::server::sessions::persistence::Persistence;
+use crate::server::sessions::persistence::{self, Persistence};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Ended, Entry, SessionState, Sessions};
 use crate::server::system::random;
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
+use crate::store::Problem;
 
 /// The caller of an evaluation, with the session that a call without a handle uses.
 pub(in crate::server) struct Caller {
@@ -53,6 +57,8 @@ pub(in crate::server) struct Caller {
     pub(in crate::server) handles: Option<Arc<Handles>>,
     /// Cancelled when the client withdraws the call or disconnects.
     pub(in crate::server) withdrawn: CancellationToken,
+    /// Cancelled likewise; the call of a run that is stored is not withdrawn, but it waits no longer.
+    pub(in crate::server) left: CancellationToken,
     /// Records the current activity of the call.
     pub(in crate::server) activity: Arc<Activity>,
     /// Asks a person to approve tool calls.
@@ -101,11 +107,12 @@ pub(in crate::server) struct Evaluations {
     runtime: Handle,
     gate: Gate,
     shutdown: Arc<Shutdown>,
+    waits: Waits,
     count: AtomicU64,
 }
 
 /// The parts of an evaluation's host.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Hosted {
     /// The number of tool calls that may be under way at once.
     slots: u32,
@@ -142,6 +149,7 @@ impl Evaluations {
             runtime,
             gate,
             shutdown,
+            waits: Waits::default(),
             count: AtomicU64::new(0),
         }
     }
@@ -193,20 +201,6 @@ impl Evaluations {
     /// The runs that wait for a person.
     pub(in crate::server) fn runs(&self) -> &Arc<Runs> {
         &self.runs
-    }
-
-    /// Finds a run that a request resumes, if there is one of that identity.
-    ///
-    /// # Errors
-    /// Refuses if it cannot be read.
-    pub(in crate::server) async fn find_run(
-        &self,
-        identity: &str,
-        principal: &str,
-    ) -> Result<Option<FoundRun>, Refused> {
-        let (runs, identity, principal) = (Arc::clone(&self.runs), identity.to_owned(), principal.to_owned());
-        let found = self.runtime.spawn_blocking(move || runs.find(&identity, &principal)).await;
-        found.unwrap_or_else(|problem| Err(Refused::new("InternalError", problem.to_string())))
     }
 
     /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation, and
@@ -336,13 +330,13 @@ impl Evaluations {
         entry: &Arc<Entry>,
         identity: &mut Identity,
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
-        let turn = self.turn(entry, caller, request.limits.memory).await?;
+        let memory = request.limits.memory;
+        let mut turn = self.turn(entry, caller, memory).await?;
         let slots = request.limits.parallel;
         let request_names_it = request.session.is_some();
         identity.session = Some(log::hashed(&entry.handle));
         self.is_usable(entry, caller, request_names_it)?;
         let announced = Record::of(Kind::Program, identity);
-        let requests = Arc::<SessionRequests>::default();
         self.downstreams.refresh();
         let guarded = Guarded::new(&self.downstreams, entry.origins());
         if guarded.is_none() {
@@ -356,7 +350,7 @@ impl Evaluations {
             let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
             Arc::new(PlanGrants::new(Some(Arc::new(grants))))
         });
-        let run = ProgramRun {
+        let mut run = ProgramRun {
             rehearsal: rehearsal.clone(),
             planner: (request.plan && resumption.is_none()).then(|| Arc::clone(&self.downstreams)),
             consent: grants.clone(),
@@ -376,7 +370,7 @@ impl Evaluations {
             persistence: self.persistence.clone(),
             sandbox: Arc::clone(&self.sandbox),
             shutdown: Arc::clone(&self.shutdown),
-            requests: Arc::clone(&requests),
+            requests: Arc::default(),
             handles: caller.handles.clone(),
             guarded: guarded.clone(),
             is_unread,
@@ -385,15 +379,37 @@ impl Evaluations {
                 .downstreams
                 .audit()
                 .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
+            patience: Duration::ZERO,
         };
-        let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
         let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
         let run_status = Some(run_status);
         let identity = Arc::new(identity.clone());
         let grants = grants.map(|grants| grants as Arc<dyn Grants>);
+        let requests = Arc::default();
         let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal };
-        let finished = self.blocking(turn, caller, hosted, work).await?;
+        let begun = Instant::now();
+        let finished = loop {
+            let requests = Arc::<SessionRequests>::default();
+            run.requests = Arc::clone(&requests);
+            let hosted = Hosted { requests, ..hosted.clone() };
+            let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
+            match self.blocking(turn, caller, hosted, work).await? {
+                Ok(Ran::Finished(finished)) => break Ok(*finished),
+                Err(refused) => break Err(refused),
+                Ok(Ran::Busy(again, key, patience)) => {
+                    let patience = patience.saturating_sub(begun.elapsed());
+                    if !self.until_free(&key, patience, &caller.left).await? {
+                        let is_session = key == entry.key();
+                        let of_run = || not_resumed("the run is being resumed");
+                        return Err(if is_session { persistence::refused(&Problem::Leased) } else { of_run() });
+                    }
+                    run = *again;
+                }
+            }
+            turn = self.turn(entry, caller, memory).await?;
+            self.is_usable(entry, caller, request_names_it)?;
+        };
         if let Some(own) = caller.own.as_ref().filter(|_| entry.origins().is_read()) {
             own.origins().read_elsewhere();
         }
@@ -523,7 +539,7 @@ impl Evaluations {
         tokio::select! {
             // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.
             biased;
-            () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was cancelled before it started")),
+            () = caller.left.cancelled() => Err(Refused::new("Cancelled", "the call was cancelled before it started")),
             () = self.shutdown.cancelling().cancelled() => Err(self.shutdown.too_late()),
             turn = turn => Ok(turn),
         }

@@ -1,6 +1,7 @@
 //! One program in its session: the part of an evaluation that blocks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, Sandbox, Status, Suspended};
 use crate::server::admission::request::Refused;
@@ -10,16 +11,17 @@ use crate::server::downstream::Downstreams;
 use crate::server::runs::planned::{PlanGrants, without_plan};
 use crate::server::runs::recorded::Recording;
 use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::runs::{AskedRun, MOST_LOGGED, ResumedRun, Resumption, RunKey, Runs, not_resumed};
+use crate::server::runs::{AskedRun, Free, ResumedRun, Resumption, RunKey, Runs, most_logged, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
-use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
+use crate::server::sessions::persistence::{Begin, Persistence, SessionLease, failed, unwritable};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
+use crate::store::Key;
 
 use super::guarded::Guarded;
 use super::hints::unbound;
-use super::unwritten;
+use super::{LONGEST_LEASE, unwritten};
 
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
@@ -56,6 +58,21 @@ pub(super) struct ProgramRun {
     pub(super) consent: Option<Arc<PlanGrants>>,
     /// The audit log, if there is one, with the record that announces the program.
     pub(super) audit: Option<(Arc<AuditLog>, Secrets, Record)>,
+    /// The time for which this thread waits while another evaluation uses the run or the session.
+    pub(super) patience: Duration,
+}
+
+/// The outcome of an attempt to run a program.
+pub(super) enum Ran {
+    Finished(Box<Finished>),
+    /// Nothing was done: another evaluation uses this record, which is awaited for that time.
+    Busy(Box<ProgramRun>, Key, Duration),
+}
+
+impl From<Finished> for Ran {
+    fn from(finished: Finished) -> Ran {
+        Ran::Finished(Box::new(finished))
+    }
 }
 
 /// A program that has ended.
@@ -83,24 +100,32 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
-    pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Finished, Refused> {
+    pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Ran, Refused> {
         if let Some(rehearsal) = self.rehearsal.take() {
-            return self.rehearse(&rehearsal, session, host);
+            return self.rehearse(&rehearsal, session, host).map(Ran::from);
         }
         if let Some(planner) = self.planner.take() {
-            return self.plan(&planner, session, host);
+            return self.plan(&planner, session, host).map(Ran::from);
         }
-        // Requests that resume the same run take turns at its session: the first takes it.
-        let caller = self.entry.caller();
-        let resumption = self.resumption.take();
-        let resumed = resumption.map(|run| self.runs.take(run, caller, self.requests.stop())).transpose()?;
+        // Requests that resume the same run take turns at it: the first takes it.
+        let (caller, stop) = (self.entry.caller().to_owned(), self.requests.stop());
+        let resumption = self.resumption.clone();
+        let taken = resumption.map(|run| self.runs.take(run, &caller, stop, self.patience)).transpose()?;
+        let resumed = match taken {
+            None => None,
+            Some(Free::Now(resumed)) => Some(resumed),
+            Some(Free::Later(key, _)) => {
+                let patience = self.program.limits.total.max(LONGEST_LEASE);
+                return Ok(Ran::Busy(Box::new(self), key, patience));
+            }
+        };
         let runs = Arc::clone(&self.runs);
-        let finished = self.resume(resumed.as_ref(), session, host);
-        if let (Err(_), Some(resumed)) = (&finished, resumed) {
+        let ran = self.resume(resumed.as_ref(), session, host);
+        if let (Err(_) | Ok(Ran::Busy(..)), Some(resumed)) = (&ran, resumed) {
             // Nothing was evaluated.
             runs.put_back(resumed);
         }
-        finished
+        ran
     }
 
     /// Writes the record that announces the program, if there is an audit log.
@@ -127,16 +152,30 @@ impl ProgramRun {
         resumed: Option<&ResumedRun>,
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,
-    ) -> Result<Finished, Refused> {
+    ) -> Result<Ran, Refused> {
         self.announce()?;
-        let persistence = self.persistence.as_deref();
-        let lease = persistence
-            .map(|persistence| persistence.begin(&self.entry, &mut **session, &host, &self.requests))
+        let store = self.persistence.clone();
+        let persistence = store.as_deref();
+        let begun = persistence
+            .map(|store| store.begin(&self.entry, &mut **session, &host, &self.requests, self.patience))
             .transpose()?;
+        let lease = match begun {
+            None => None,
+            Some(Begin::Leased(lease)) => Some(lease),
+            Some(Begin::Busy(key)) => return Ok(Ran::Busy(Box::new(self), key, LONGEST_LEASE)),
+        };
         let version = self.entry.version();
         let stop = self.requests.stop();
-        let begun = match (resumed, self.key.take()) {
-            (None, Some(key)) => Some(self.runs.begin(key, &self.entry, &self.program, version, stop)?),
+        let begun = match (resumed, &self.key) {
+            (None, Some(key)) => {
+                match self.runs.begin(key, &self.entry, (&self.program, version), stop, self.patience)? {
+                    Free::Now(begun) => Some(begun),
+                    Free::Later(key, patience) => {
+                        drop(lease);
+                        return Ok(Ran::Busy(Box::new(self), key, patience));
+                    }
+                }
+            }
             (None, None) => self.runs.first(&self.entry, &self.program, version, stop)?,
             (Some(_), _) => None,
         };
@@ -145,7 +184,7 @@ impl ProgramRun {
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
             let (reply, state) = (reply.clone(), self.entry.used(&**session, &[], self.is_own));
-            return Ok(Finished::with(reply, state));
+            return Ok(Finished::with(reply, state).into());
         }
         if let (Some(guarded), Some(words)) = (&self.guarded, &self.words) {
             guarded.origins().add_words(words);
@@ -175,7 +214,7 @@ impl ProgramRun {
         if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new || plan.is_some() && !is_resumed) {
             guarded.begin(&self.program.program, self.program.data.as_deref(), is_unread);
         }
-        let log = RunLog::new(logged.unwrap_or_default(), keep, MOST_LOGGED);
+        let log = RunLog::new(logged.unwrap_or_default(), keep, most_logged(&self.program.limits));
         let log = if let Some(journal) = journal { log.kept_by(journal) } else { log };
         // A run that was not recorded from its beginning is not recorded at all.
         let so_far = resumed.and_then(ResumedRun::recorded);
@@ -190,6 +229,7 @@ impl ProgramRun {
             self.requests.log_in(Arc::clone(&log));
         }
         self.program.from = from;
+        self.requests.promise(log.forked());
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let recorder = Recorder::new(host, Arc::clone(&log)).within(bounds);
         let mut reply = session.eval(self.program, Arc::new(recorder));
@@ -204,7 +244,13 @@ impl ProgramRun {
             logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
             Suspended::of(&program, limits, *mark, logged)
         });
-        let copies = self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence);
+        // The next request continues the run; a copy is one of the session at its end.
+        let is_cut_short = suspended.is_some() || outlives_request && reply.status == Status::Cancelled;
+        self.requests.promise(log.forked());
+        let copies = match is_cut_short {
+            true => Ok(Vec::new()),
+            false => self.requests.copies(&self.entry, &mut **session, &self.sandbox, persistence),
+        };
         let copies = copies.unwrap_or_else(|problem| {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
             Vec::new()
@@ -268,6 +314,6 @@ impl ProgramRun {
         if let Some(problem) = unrecorded {
             tracing::warn!(problem, "the end of a run was not stored");
         }
-        Ok(Finished { reply, state, copies, definer, asked })
+        Ok(Finished { reply, state, copies, definer, asked }.into())
     }
 }

@@ -33,12 +33,13 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         for _ in 0..40 {
             let arguments = json!({"program": "(def x 1)"}).as_object().cloned().unwrap_or_default();
             let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
-            let (name, withdrawn) = ("somebody".to_owned(), withdrawn.clone());
+            let (name, withdrawn, left) = ("somebody".to_owned(), withdrawn.clone(), withdrawn.clone());
             let caller = Caller {
                 name,
                 own: None,
                 handles: None,
                 withdrawn,
+                left,
                 activity: Arc::default(),
                 approver: Arc::new(no_approver()),
                 can_wait: false,

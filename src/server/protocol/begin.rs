@@ -1,5 +1,7 @@
 //! Reading a call of `lisp_eval`: a new program, an earlier one that is continued, or one that has ended already.
 
+use std::sync::Arc;
+
 use rmcp::RoleServer;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::RequestContext;
@@ -75,7 +77,7 @@ impl Front {
             (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
         };
         let found = match &run {
-            Some(run) => self.evaluations.find_run(run, &name).await?,
+            Some(run) => self.evaluations.find_run(run, &name, &context.ct).await?,
             None => None,
         };
         if let (Some(found), Some(key)) = (&found, &key)
@@ -114,11 +116,10 @@ impl Front {
             Some(found) => {
                 let answers = round.map(|round| {
                     let responses = call.input_responses;
-                    let decide: Decide = Box::new(move |asked| rounds::decision(asked, responses.as_ref()));
+                    let decide: Decide = Arc::new(move |asked| rounds::decision(asked, responses.as_ref()));
                     (round, decide)
                 });
-                let patience = found.limits.total;
-                Some((Resumption { run: found.asked.identity, answers, patience }, found.session))
+                Some((Resumption { run: found.asked.identity, answers }, found.session))
             }
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;

@@ -165,7 +165,9 @@ impl Front {
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound | Door::Operator));
         let words = words(context)?;
-        let caller = Caller { name, own, handles, withdrawn, activity: Arc::default(), approver, can_wait, words };
+        let left = withdrawn.clone();
+        let caller =
+            Caller { name, own, handles, withdrawn, left, activity: Arc::default(), approver, can_wait, words };
         Ok((caller, door))
     }
 
@@ -187,10 +189,7 @@ impl Front {
             false if runs.are_stored() => Door::Operator,
             false => return (Arc::new(NoApprover(NO_ELICITATION.to_owned())), Door::None),
         };
-        match runs.crowded(principal).filter(|_| !is_resumed) {
-            None => (Arc::new(NextRound), door),
-            Some(crowded) => (Arc::new(NoApprover(crowded)), Door::None),
-        }
+        (Arc::new(NextRound::new(runs, principal, is_resumed)), door)
     }
 
     async fn eval(

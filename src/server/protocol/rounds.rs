@@ -1,6 +1,7 @@
 //! Asking the user of the client by a call in several rounds (MCP 2026-07-28, multi round-trip requests): the reply to
 //! the first round holds a form for each question and a sealed state, and the client repeats its call with the answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -17,16 +18,40 @@ use crate::server::admission::request::Refused;
 use crate::server::evaluations::Evaluations;
 use crate::server::identity::sha256_of_json;
 use crate::server::policy::{Answer, Approver, Question};
-use crate::server::runs::{AskedCall, AskedRun};
+use crate::server::runs::{AskedCall, AskedRun, Runs};
 
 use super::elicitation::FIELD;
 
-/// An approver whose questions are asked in the next round.
-pub(in crate::server) struct NextRound;
+/// An approver whose questions are asked after the call, while the run waits. A run that is resumed may wait again,
+/// however many others do.
+pub(in crate::server) struct NextRound {
+    runs: Arc<Runs>,
+    /// The principal of a run that has not waited before.
+    principal: Option<String>,
+    /// Why no further run of the principal can wait, once a question was asked.
+    crowded: OnceCell<Option<String>>,
+}
+
+impl NextRound {
+    pub(in crate::server) fn new(runs: &Arc<Runs>, principal: &str, is_resumed: bool) -> NextRound {
+        let principal = (!is_resumed).then(|| principal.to_owned());
+        NextRound { runs: Arc::clone(runs), principal, crowded: OnceCell::new() }
+    }
+
+    async fn crowded(&self) -> Option<String> {
+        let principal = self.principal.clone()?;
+        let runs = Arc::clone(&self.runs);
+        let counted = tokio::task::spawn_blocking(move || runs.crowded(&principal)).await;
+        counted.unwrap_or_else(|problem| Some(problem.to_string()))
+    }
+}
 
 impl Approver for NextRound {
     fn ask(&self, _question: Question, _patience: Duration) -> BoxFuture<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Later))
+        Box::pin(async {
+            let crowded = self.crowded.get_or_init(|| self.crowded()).await;
+            crowded.clone().map_or(Answer::Later, Answer::Unavailable)
+        })
     }
 }
 

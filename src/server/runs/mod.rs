@@ -27,15 +27,16 @@ use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
+use crate::server::text::cut;
 use crate::store::{self, Key, Problem};
 
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
-use listing::{RECORDS, RUN, StoredRuns, missing};
+use listing::{PATIENCE, RECORDS, RUN, RunSummary, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use stored::{RunState, Start, StoredRun};
+use stored::{RunState, Start, StoredRun, now};
 
 /// Most runs of one principal that wait at a time.
 const MOST: usize = 20;
@@ -43,8 +44,17 @@ const MOST: usize = 20;
 /// Most bytes of arguments and replies that a run holds.
 pub(in crate::server) const MOST_LOGGED: u64 = 16 << 20;
 
+/// Returns the most bytes that the log of a run with those limits holds: it counts towards `memory`, and leaves most of it
+/// to the program.
+pub(in crate::server) fn most_logged(limits: &Limits) -> u64 {
+    MOST_LOGGED.min(limits.memory / 4)
+}
+
 /// Most bytes of arguments and replies that all waiting runs in memory hold.
 const MOST_LOGGED_IN_ALL: u64 = 512 << 20;
+
+/// Maximum length of the identity of a run, in bytes.
+const LONGEST_IDENTITY: usize = 100;
 
 /// The interval at which expired runs are removed, if runs are recorded.
 const PURGE: Duration = Duration::from_secs(60 * 60);
@@ -53,7 +63,7 @@ const PURGE: Duration = Duration::from_secs(60 * 60);
 const REPORT: Duration = Duration::from_secs(3);
 
 /// Returns the decision on a question of a run; `None` leaves it open.
-pub(in crate::server) type Decide = Box<dyn Fn(&AskedCall) -> Option<Decision> + Send>;
+pub(in crate::server) type Decide = Arc<dyn Fn(&AskedCall) -> Option<Decision> + Send + Sync>;
 
 /// Maximum size of a run key, in bytes.
 pub const LONGEST_RUN_KEY: usize = 200;
@@ -74,13 +84,19 @@ impl RunKey {
 }
 
 /// A request to resume a run.
+#[derive(Clone)]
 pub(in crate::server) struct Resumption {
-    /// The time for which another process that evaluates the run is awaited.
-    pub(in crate::server) patience: Duration,
     /// The identity of the run.
     pub(in crate::server) run: String,
     /// The round of questions that is answered, and the answers.
     pub(in crate::server) answers: Option<(u32, Decide)>,
+}
+
+/// A record that is free, or that another evaluation uses, here or in another process.
+pub(in crate::server) enum Free<T> {
+    Now(T),
+    /// The record that has to be free first, and the time for which it is awaited.
+    Later(Key, Duration),
 }
 
 /// What is known of a run before it is resumed.
@@ -135,6 +151,12 @@ impl WaitingRun {
         }
     }
 
+    fn summary(&self, identity: &str) -> RunSummary {
+        let AskedRun { calls, expires, .. } = self.asked(identity);
+        let calls = calls.iter().map(|call| format!("{}/{}", call.question.server, call.question.tool)).collect();
+        RunSummary { state: RunState::Waiting, calls, unknown: 0, expires: now() + expires.as_secs() }
+    }
+
     /// Returns the run with the decisions on its open questions.
     fn decided(&self, decide: &Decide) -> Suspended {
         let program = sha256(self.run.program().as_bytes());
@@ -151,8 +173,8 @@ impl WaitingRun {
 /// The waiting runs.
 pub(in crate::server) struct Runs {
     waiting: Mutex<HashMap<String, WaitingRun>>,
-    /// The runs that this process has put into the store, each with its principal and the time.
-    put: Mutex<HashMap<String, (String, Instant)>>,
+    /// Held while the texts of runs are read for a program.
+    reading: Mutex<()>,
     /// The store, if sessions have one.
     persistence: Option<Arc<Persistence>>,
     /// The options for recording whole runs, if they are recorded.
@@ -166,7 +188,7 @@ impl Runs {
         let persistence = persistence.map(Arc::new);
         // Without a store there is no place for records.
         let record = record.filter(|_| persistence.is_some());
-        Runs { waiting: Mutex::default(), put: Mutex::default(), persistence, record, purged: Mutex::default() }
+        Runs { waiting: Mutex::default(), reading: Mutex::default(), persistence, record, purged: Mutex::default() }
     }
 
     /// Reports in the log, in the background, the runs whose processes died while they were evaluated.
@@ -207,22 +229,21 @@ impl Runs {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self) -> MutexGuard<'_, HashMap<String, (String, Instant)>> {
-        self.put.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// True if runs wait in a store, where a person can decide whatever the client is capable of.
     pub(in crate::server) fn are_stored(&self) -> bool {
         self.persistence.is_some()
     }
 
-    /// Returns why no further run of a principal can wait, as a clause; `None` if one can.
+    /// Returns why no further run of a principal can wait, as a clause; `None` if one can. Counts the runs that wait in the
+    /// store, whichever process has suspended them. Blocks.
     pub(in crate::server) fn crowded(&self, principal: &str) -> Option<String> {
-        let (mut waiting, mut put) = (self.waiting(), self.put());
+        let stored = match self.summaries(principal) {
+            Ok(stored) => stored.iter().filter(|(_, run)| run.state == RunState::Waiting).count(),
+            Err(problem) => return Some(format!("the programs that wait for approval cannot be counted: {problem}")),
+        };
+        let mut waiting = self.waiting();
         waiting.retain(|_, run| run.since.elapsed() < WAITING);
-        put.retain(|_, (_, since)| since.elapsed() < WAITING);
         let here = waiting.values().filter(|run| run.principal == principal).count();
-        let stored = put.values().filter(|(owner, _)| owner == principal).count();
         if here + stored >= MOST {
             return Some(format!("{MOST} programs wait for approval already, and no further one can"));
         }
@@ -231,71 +252,84 @@ impl Runs {
             .then(|| "the programs that wait for approval take all the memory that they may take".to_owned())
     }
 
-    /// Finds a run; `None` if there is none of that identity. Blocks if it is in a store.
+    /// Returns the runs of a principal in the store that have not ended. One thread at a time reads them, so that no more
+    /// than one text is in memory.
+    fn summaries(&self, principal: &str) -> Result<Vec<(String, RunSummary)>, Problem> {
+        let Some(persistence) = &self.persistence else { return Ok(Vec::new()) };
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        StoredRuns::new(Arc::clone(persistence.store())).summaries(principal)
+    }
+
+    /// Finds a run; `None` if there is none of that identity. Blocks if it is in a store, but does not wait for another
+    /// process that evaluates the run.
     ///
     /// # Errors
     /// Refuses if it cannot be read.
-    pub(in crate::server) fn find(&self, identity: &str, principal: &str) -> Result<Option<FoundRun>, Refused> {
+    pub(in crate::server) fn find(&self, identity: &str, principal: &str) -> Result<Free<Option<FoundRun>>, Refused> {
         if let Some(waiting) = self.waiting().get(identity).filter(|run| run.is_of(principal)) {
-            return Ok(Some(FoundRun {
+            return Ok(Free::Now(Some(FoundRun {
                 session: RunSession::Here(Arc::clone(&waiting.entry)),
                 program: waiting.run.program().to_owned(),
                 limits: waiting.run.limits().clone(),
                 asked: waiting.asked(identity),
                 arguments: None,
                 ended: None,
-            }));
+            })));
         }
-        let Some(persistence) = &self.persistence else { return Ok(None) };
+        let Some(persistence) = &self.persistence else { return Ok(Free::Now(None)) };
         let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
         let read = match persistence.store().read(&key, 0) {
-            Err(Problem::Unknown) => return Ok(None),
+            Err(Problem::Unknown) => return Ok(Free::Now(None)),
             read => read.map_err(|problem| not_resumed(&missing(&problem)))?,
         };
         let text = read.map(|read| read.text).unwrap_or_default();
-        let stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
+        let mut stored = StoredRun::decode(&text).map_err(|problem| not_resumed(&problem.to_string()))?;
         if stored.is_expired() {
             if stored.reply().is_none() {
                 return Err(gone());
             }
             // Otherwise it goes with the sessions that are no longer used.
             let _ = persistence.store().remove(&key, None);
-            return Ok(None);
+            return Ok(Free::Now(None));
         }
         // Another process may be making these calls at this moment. If so, its end is awaited.
-        let stored = match stored.open().iter().any(|open| open.is_unknown) {
-            true => HeldRecord::take(persistence, key, CancellationToken::new(), stored.run().limits().total)?.1,
-            false => stored,
-        };
+        if stored.open().iter().any(|open| open.is_unknown) {
+            let patience = stored.run().limits().total;
+            match HeldRecord::take(persistence, key, CancellationToken::new(), Duration::ZERO)? {
+                Free::Now((_, now)) => stored = now,
+                Free::Later(key, _) => return Ok(Free::Later(key, patience.max(PATIENCE))),
+            }
+        }
         let session = stored.session().to_owned();
-        Ok(Some(FoundRun {
+        Ok(Free::Now(Some(FoundRun {
             session: if stored.start().is_some() { RunSession::Begun(session) } else { RunSession::Stored(session) },
             program: stored.run().program().to_owned(),
             limits: stored.run().limits().clone(),
             asked: stored.asked(identity),
             arguments: stored.arguments().map(str::to_owned),
             ended: stored.reply().cloned().map(Box::new),
-        }))
+        })))
     }
 
-    /// Stores a run with a key that is about to be evaluated in that session for the first time, and takes it.
+    /// Stores a run with a key that is about to be evaluated in that session for the first time, and takes it. Waits for
+    /// `patience` while another evaluation has it.
     ///
     /// # Errors
     /// Refuses if a run with that key has begun meanwhile, or if the store cannot be used.
     pub(in crate::server) fn begin(
         &self,
-        key: RunKey,
+        key: &RunKey,
         entry: &Entry,
-        request: &Request,
-        session_version: u64,
+        (request, session_version): (&Request, u64),
         stop: CancellationToken,
-    ) -> Result<ResumedRun, Refused> {
+        patience: Duration,
+    ) -> Result<Free<ResumedRun>, Refused> {
         let needs_store = || Refused::new("InvalidArguments", "a run key needs a server with `--store`");
         let persistence = self.persistence.as_ref().ok_or_else(needs_store)?;
         let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), Logged::default());
         let start = Start { data: request.data.clone(), session_version };
-        let stored = StoredRun::begun(&entry.handle, run, Some(key.arguments), start);
-        let place = entry.key_of(key.identity);
+        let stored = StoredRun::begun(&entry.handle, run, Some(key.arguments.clone()), start);
+        let place = entry.key_of(key.identity.clone());
         let no_room = |problem| Refused::new("RunNotKept", format!("{problem}; nothing was evaluated"));
         persistence.room(entry.caller()).map_err(no_room)?;
         let is_new = match persistence.store().create(&place, &stored.encode(), &[RUN.to_owned()]) {
@@ -304,12 +338,15 @@ impl Runs {
             Err(problem) => return Err(not_resumed(&missing(&problem))),
         };
         // Another request with the same key may take it first: its reply is awaited.
-        let (record, found) = HeldRecord::take(persistence, place, stop, request.limits.total)?;
+        let (record, found) = match HeldRecord::take(persistence, place, stop, patience)? {
+            Free::Now(taken) => taken,
+            Free::Later(key, _) => return Ok(Free::Later(key, request.limits.total.max(PATIENCE))),
+        };
         let is_ours = is_new && found.start().is_some() && found.run().log().calls.is_empty();
         if found.arguments() != stored.arguments() || !is_ours && found.reply().is_none() {
             return Err(not_resumed("another request with this run key has begun meanwhile: call again"));
         }
-        Ok(ResumedRun::stored(found, record))
+        Ok(Free::Now(ResumedRun::stored(found, record)))
     }
 
     /// Describes the runs of a principal that have not ended, or one run: the text of a JSON array or object. Blocks.
@@ -317,41 +354,36 @@ impl Runs {
     /// # Errors
     /// Returns why it cannot, as a clause.
     pub(in crate::server) fn status(&self, principal: &str, run: Option<&str>) -> Result<String, String> {
-        let described = |identity: &str, asked: &AskedRun, state: &str| {
-            let tool = |call: &AskedCall| format!("{}/{}", call.question.server, call.question.tool);
-            let calls: Vec<String> = asked.calls.iter().map(tool).collect();
+        let waiting = self.waiting();
+        let mine = waiting.iter().filter(|(_, run)| run.is_of(principal));
+        let mut all: Vec<(String, RunSummary)> =
+            mine.map(|(identity, run)| (identity.clone(), run.summary(identity))).collect();
+        drop(waiting);
+        all.extend(self.summaries(principal).map_err(|problem| problem.to_string())?);
+        let described = |(identity, summary): &(String, RunSummary)| {
+            let RunSummary { state, calls, unknown, .. } = summary;
             json!({
-                "run": identity, "state": state, "calls": calls, "unknown": asked.unknown,
-                "expires_in_seconds": asked.expires.as_secs(),
+                "run": identity, "state": state.word(), "calls": calls, "unknown": unknown,
+                "expires_in_seconds": summary.expires_in(),
             })
         };
-        let here =
-            |(identity, waiting): (&String, &WaitingRun)| described(identity, &waiting.asked(identity), "waiting");
-        if let Some(identity) = run {
-            if let Some(waiting) = self.waiting().get(identity).filter(|run| run.is_of(principal)) {
-                return Ok(here((&identity.to_owned(), waiting)).to_string());
-            }
-            let none = || format!("there is no run `{identity}`: it has expired, or never existed");
-            let persistence = self.persistence.as_ref().ok_or_else(none)?;
-            let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
-            let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| none())?;
-            return Ok(described(identity, &stored.asked(identity), stored.state().word()).to_string());
+        let Some(wanted) = run else {
+            return Ok(serde_json::Value::Array(all.iter().map(described).collect()).to_string());
+        };
+        if let Some(found) = all.iter().find(|(identity, _)| identity == wanted) {
+            return Ok(described(found).to_string());
         }
-        let waiting = self.waiting();
-        let mut all: Vec<_> = waiting.iter().filter(|(_, run)| run.is_of(principal)).map(here).collect();
-        drop(waiting);
-        if let Some(persistence) = &self.persistence {
-            let listed = StoredRuns::new(Arc::clone(persistence.store())).of(principal);
-            for (Key { handle, .. }, run) in listed.map_err(|problem| problem.to_string())? {
-                match run {
-                    Ok(run) if run.state() != RunState::Ended => {
-                        all.push(described(&handle, &run.asked(&handle), run.state().word()));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(serde_json::Value::Array(all).to_string())
+        self.status_of_ended(principal, wanted).map(|found| described(&found).to_string())
+    }
+
+    fn status_of_ended(&self, principal: &str, run: &str) -> Result<(String, RunSummary), String> {
+        // The text of the program is of any size.
+        let none = || format!("there is no run `{}`: it has expired, or never existed", cut(run, LONGEST_IDENTITY));
+        let persistence = self.persistence.as_ref().filter(|_| run.len() <= LONGEST_IDENTITY).ok_or_else(none)?;
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Key { principal: principal.to_owned(), handle: run.to_owned() };
+        let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| none())?;
+        Ok((run.to_owned(), stored.summary()))
     }
 
     /// Returns a run without a key that is about to be evaluated for the first time; `None` if there is no store. Nothing
@@ -375,17 +407,18 @@ impl Runs {
         Ok(Some(ResumedRun::first(stored, record)))
     }
 
-    /// Takes a run to resume it, with the answers of the request. Blocks if it is in a store; `stop` is cancelled if
-    /// another process takes the run.
+    /// Takes a run to resume it, with the answers of the request. Blocks if it is in a store, and waits for `patience` while
+    /// another evaluation has it; `stop` is cancelled if another process takes the run.
     ///
     /// # Errors
     /// Refuses if it does not wait, or no longer; nothing was changed then.
     pub(in crate::server) fn take(
         &self,
-        Resumption { run: identity, answers, patience }: Resumption,
+        Resumption { run: identity, answers }: Resumption,
         principal: &str,
         stop: CancellationToken,
-    ) -> Result<ResumedRun, Refused> {
+        patience: Duration,
+    ) -> Result<Free<ResumedRun>, Refused> {
         {
             let mut waiting = self.waiting();
             if waiting.get(&identity).is_some_and(|run| run.is_of(principal)) {
@@ -394,12 +427,15 @@ impl Runs {
                     Some((_, decide)) => before.decided(decide),
                     None => before.run.clone(),
                 };
-                return Ok(ResumedRun::here(identity, run, before));
+                return Ok(Free::Now(ResumedRun::here(identity, run, before)));
             }
         }
         let Some(persistence) = &self.persistence else { return Err(gone()) };
         let key = Key { principal: principal.to_owned(), handle: identity };
-        let (record, mut stored) = HeldRecord::take(persistence, key, stop, patience)?;
+        let (record, mut stored) = match HeldRecord::take(persistence, key, stop, patience)? {
+            Free::Now(taken) => taken,
+            Free::Later(key, patience) => return Ok(Free::Later(key, patience)),
+        };
         if stored.is_expired() {
             return Err(gone());
         }
@@ -424,7 +460,7 @@ impl Runs {
                 decided.map_err(|problem| not_resumed(&problem))?;
             }
         }
-        Ok(ResumedRun::stored(stored, record))
+        Ok(Free::Now(ResumedRun::stored(stored, record)))
     }
 
     /// Keeps a run that is to be resumed no more than it was: nothing was evaluated.
@@ -456,7 +492,6 @@ impl Runs {
                 persistence.room(principal)?;
             }
             record.close_with(&stored)?;
-            self.put().insert(record.identity().to_owned(), (principal.to_owned(), Instant::now()));
             return Ok(stored.asked(record.identity()));
         }
         let identity = store::handle()?;
@@ -478,13 +513,12 @@ impl Runs {
             return Err(problem);
         }
         persistence.room(principal)?;
-        let created = persistence.store().create(&entry.key_of(identity.to_owned()), &run.encode(), &[RUN.to_owned()]);
+        let created =
+            persistence.store().create(&entry.key_of(identity.to_owned()), &run.encode(), &run.summary().names());
         created.map_err(|problem| match problem {
             Problem::Changed => "another request with this run key has begun meanwhile".to_owned(),
             problem => missing(&problem),
-        })?;
-        self.put().insert(identity.to_owned(), (principal.to_owned(), Instant::now()));
-        Ok(())
+        })
     }
 
     /// Records that a run has ended with a reply. Returns why that is not recorded, as a clause.
@@ -496,7 +530,6 @@ impl Runs {
         recording: Option<FinishedRecording>,
     ) -> Option<String> {
         let (before, record) = resumed.record()?;
-        self.put().remove(record.identity());
         let is_recorded = recording.is_some();
         let mut ended = before.ended_with(reply);
         if let Some(recording) = recording {
@@ -513,7 +546,7 @@ impl Runs {
         }
         let key = Key { principal: RECORDS.to_owned(), handle: record.identity().to_owned() };
         let store = self.persistence.as_ref()?.store();
-        store.create(&key, &ended.encode(), &[RUN.to_owned()]).err().map(|problem| missing(&problem))
+        store.create(&key, &ended.encode(), &ended.summary().names()).err().map(|problem| missing(&problem))
     }
 
     /// Removes expired runs in the background, from time to time.

@@ -16,10 +16,13 @@ use super::listing::{PATIENCE, RUN, missing};
 use super::planned::PlanTerms;
 use super::recorded::Recorded;
 use super::stored::{Start, StoredRun, push_change};
-use super::{WaitingRun, not_resumed};
+use super::{Free, WaitingRun, not_resumed};
 
 /// The time within which the outcome of a call is stored, unless the next call that may change something stores it before.
 const OUTCOMES: Duration = Duration::from_millis(100);
+
+/// The size of the changes of a log, in bytes, from which on its text is made anew once they are larger than the rest.
+const CHANGES: usize = 1 << 20;
 
 /// A run that is being evaluated, for the first time or again. In a store it is leased until this is dropped.
 pub(in crate::server) struct ResumedRun(Source);
@@ -149,6 +152,8 @@ struct Place {
     version: u64,
     /// The text of the evaluation that is under way, to which its changes are added.
     text: String,
+    /// The size of the text when it was made as a whole.
+    whole: usize,
     /// True if the text has changes that are not in the store.
     is_behind: bool,
     /// True if a task is to store them.
@@ -164,16 +169,17 @@ impl HeldRecord {
         HeldRecord { persistence, key, stop, place: Mutex::default(), under_way: OnceLock::new() }
     }
 
-    /// Takes the lease of a run, and reads it.
+    /// Takes the lease of a run, and reads it. Waits for `patience` while another evaluation has the run; without patience
+    /// it does not wait.
     ///
     /// # Errors
-    /// Refuses if there is no such run, if another process resumes it, or if it cannot be read.
+    /// Refuses if there is no such run, if another process goes on evaluating it, or if it cannot be read.
     pub(super) fn take(
         persistence: &Arc<Persistence>,
         key: Key,
         stop: CancellationToken,
         patience: Duration,
-    ) -> Result<(HeldRecord, StoredRun), Refused> {
+    ) -> Result<Free<(HeldRecord, StoredRun)>, Refused> {
         // From here on the lease is released on every path.
         let record = HeldRecord::new(persistence, key, stop);
         let mut place = record.place();
@@ -181,18 +187,21 @@ impl HeldRecord {
         if taken == Err(Problem::Leased) && record.stop.is_cancelled() {
             return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
         }
+        if taken == Err(Problem::Leased) && patience.is_zero() {
+            return Ok(Free::Later(record.key.clone(), PATIENCE));
+        }
         taken.map_err(|problem| not_resumed(&missing(&problem)))?;
         let read = persistence.store().read(&record.key, 0).map_err(|problem| not_resumed(&missing(&problem)))?;
         let read = read.ok_or_else(|| not_resumed("the run cannot be read"))?;
         let stored = StoredRun::decode(&read.text).map_err(|problem| not_resumed(&problem.to_string()))?;
         place.version = read.version;
         drop(place);
-        Ok((record, stored))
+        Ok(Free::Now((record, stored)))
     }
 
     fn lease(&self, place: &mut Place, patience: Duration) -> Result<(), Problem> {
         let stopped = || self.stop.is_cancelled();
-        let taken = wait_for_lease(&**self.persistence.store(), &self.key, patience.max(PATIENCE), stopped)?;
+        let taken = wait_for_lease(&**self.persistence.store(), &self.key, patience, stopped)?;
         place.held = Some(self.persistence.hold(HeldLease::new(self.key.clone(), taken, self.stop.clone())));
         Ok(())
     }
@@ -215,7 +224,7 @@ impl HeldRecord {
     /// # Errors
     /// Returns why it was not written, as a clause.
     fn write(&self, run: &StoredRun) -> Result<(), String> {
-        self.write_at(&mut self.place(), &run.encode())
+        self.write_at(&mut self.place(), &run.encode(), &[RUN.to_owned()])
     }
 
     /// Writes the record after its run was evaluated.
@@ -225,7 +234,7 @@ impl HeldRecord {
     pub(super) fn close_with(&self, run: &StoredRun) -> Result<(), String> {
         let mut place = self.place();
         place.is_closed = true;
-        self.write_at(&mut place, &run.encode())
+        self.write_at(&mut place, &run.encode(), &run.summary().names())
     }
 
     /// Removes the record, if it is in the store.
@@ -273,9 +282,15 @@ impl HeldRecord {
         let mut text = std::mem::take(&mut place.text);
         if text.is_empty() {
             text = run.cut_off().encode();
+            place.whole = text.len();
         }
         changes.iter().for_each(|change| push_change(&mut text, change));
-        let written = self.write_at(place, &text);
+        if text.len() > 2 * place.whole + CHANGES {
+            // Many changes are of calls that have changed again since.
+            text = run.with_log(log.logged()).cut_off().encode();
+            place.whole = text.len();
+        }
+        let written = self.write_at(place, &text, &[RUN.to_owned()]);
         place.text = text;
         place.is_behind = written.is_err();
         written
@@ -292,11 +307,11 @@ impl HeldRecord {
         }
     }
 
-    fn write_at(&self, place: &mut Place, text: &str) -> Result<(), String> {
-        let (store, names) = (self.persistence.store(), [RUN.to_owned()]);
+    fn write_at(&self, place: &mut Place, text: &str, names: &[String]) -> Result<(), String> {
+        let store = self.persistence.store();
         if place.held.is_none() {
             place.is_created = true;
-            let created = store.create(&self.key, text, &names);
+            let created = store.create(&self.key, text, names);
             // A record that exists is that of an earlier attempt, which the store did not confirm.
             created
                 .clone()
@@ -309,7 +324,7 @@ impl HeldRecord {
         }
         let held = place.held.as_ref().filter(|held| held.lost().is_none());
         let held = held.ok_or_else(|| "another process may have taken the run".to_owned())?;
-        let written = store.write(&self.key, &held.lease, place.version, text, &names);
+        let written = store.write(&self.key, &held.lease, place.version, text, names);
         place.version = written.map_err(|problem| missing(&problem))?;
         Ok(())
     }

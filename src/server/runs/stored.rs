@@ -17,7 +17,8 @@ use crate::lang::{
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
-use super::asked::{AskedCall, AskedRun, WAITING, asked_calls};
+use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
+use super::listing::RunSummary;
 use super::planned::PlanTerms;
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::rehearsal::ChangeSet;
@@ -112,7 +113,8 @@ pub struct DecisionRecord {
 }
 
 /// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// Calls wait for a decision, or for a person who says whether they happened.
     Waiting,
@@ -153,6 +155,8 @@ pub struct OpenCall {
     pub given: String,
     /// True if the call was about to be sent when its process died: it may have happened, or not.
     pub is_unknown: bool,
+    /// The grant that covered the call when the run was suspended, as a clause.
+    pub covered: Option<String>,
     /// Its ordinal among the calls that are asked about.
     place: usize,
 }
@@ -286,6 +290,13 @@ impl StoredRun {
         text
     }
 
+    /// Returns the run with that log.
+    pub(super) fn with_log(&self, log: Logged) -> StoredRun {
+        let mut run = self.clone();
+        *run.run.log_mut() = log;
+        run
+    }
+
     /// Returns the record of an evaluation that is under way, as another process finds it if this one dies. Changes of
     /// its log follow its text.
     pub(super) fn cut_off(&self) -> StoredRun {
@@ -390,18 +401,28 @@ impl StoredRun {
 
     /// Returns the calls on which a person has to decide, in order.
     pub fn open(&self) -> Vec<OpenCall> {
+        self.undecided().into_iter().filter(|call| call.covered.is_none()).collect()
+    }
+
+    /// Returns the calls that wait because of others, and that a grant covered when the run was suspended, in order. The
+    /// grants are looked up again when the run goes on, and when each call is about to be sent.
+    pub fn covered(&self) -> Vec<OpenCall> {
+        self.undecided().into_iter().filter(|call| call.covered.is_some()).collect()
+    }
+
+    fn undecided(&self) -> Vec<OpenCall> {
         if self.head.ended.is_some() || self.is_running {
             return Vec::new();
         }
         let program = sha256(self.run.program().as_bytes());
         let log = self.run.log();
         let mut asked: HashMap<&CallId, AskedCall> =
-            asked_calls(log, &program).map(|(call, asked)| (&call.id, asked)).collect();
-        let open = log.calls.iter().enumerate().filter_map(|(at, call)| {
-            let number = format!("{}.{}", self.head.round, at + 1);
-            let id = call.id.clone();
+            undecided_calls(log, &program).map(|(call, asked)| (&call.id, asked)).collect();
+        let undecided = log.calls.iter().enumerate().filter_map(|(at, call)| {
+            let (number, id) = (format!("{}.{}", self.head.round, at + 1), call.id.clone());
             if let Some(AskedCall { place, question, given }) = asked.remove(&call.id) {
-                return Some(OpenCall { number, id, question, given, is_unknown: false, place });
+                let covered = call.covered.clone();
+                return Some(OpenCall { number, id, question, given, is_unknown: false, covered, place });
             }
             let question = crate::lang::Question {
                 id: id.clone(),
@@ -411,18 +432,11 @@ impl StoredRun {
                 reason: "it is not known whether it happened".to_owned(),
                 is_guarded: false,
             };
-            let question = Question::of(&question, &program);
-            let given = call.arguments.clone();
-            (call.state == CallState::Unknown).then_some(OpenCall {
-                number,
-                id,
-                question,
-                given,
-                is_unknown: true,
-                place: 0,
-            })
+            let (question, given) = (Question::of(&question, &program), call.arguments.clone());
+            let open = OpenCall { number, id, question, given, is_unknown: true, covered: None, place: 0 };
+            (call.state == CallState::Unknown).then_some(open)
         });
-        open.collect()
+        undecided.collect()
     }
 
     /// Returns the questions of the run to a person.
@@ -436,6 +450,15 @@ impl StoredRun {
             is_stored: true,
             unknown: unknown.len(),
         }
+    }
+
+    /// Returns the state of the run with its open calls.
+    pub(super) fn summary(&self) -> RunSummary {
+        let (unknown, open): (Vec<OpenCall>, Vec<OpenCall>) = self.open().into_iter().partition(|open| open.is_unknown);
+        let tool = |call: &OpenCall| format!("{}/{}", call.question.server, call.question.tool);
+        let expires = self.expires().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let (calls, unknown) = (open.iter().map(tool).collect(), unknown.len());
+        RunSummary { state: self.state(), calls, unknown, expires }
     }
 
     /// Returns the state of the run.
@@ -454,8 +477,8 @@ impl StoredRun {
     /// # Errors
     /// Returns a message that says what is open instead.
     fn find(&self, number: &str) -> Result<OpenCall, String> {
-        if let Some(open) = self.open().into_iter().find(|open| open.number == number) {
-            return Ok(open);
+        if let Some(call) = self.undecided().into_iter().find(|call| call.number == number) {
+            return Ok(call);
         }
         if self.head.ended.is_some() {
             return Err("the run has ended, and nothing more can be decided".to_owned());

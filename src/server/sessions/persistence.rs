@@ -19,7 +19,7 @@ use super::{Entry, SessionBounds, Stored};
 
 /// Timeout of an evaluation that waits for a session in use by another process. It exceeds the duration of a lease, so
 /// that it outlasts the lease of a dead holder.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(in crate::server) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Maximum number of sealing keys, one after the other.
 const MOST_KEYS: u32 = 1_000;
@@ -47,6 +47,13 @@ pub(in crate::server) struct SessionLease<'k> {
     key: Key,
     /// The lease, if the session is in the store.
     held: Option<Arc<HeldLease>>,
+}
+
+/// The outcome of an attempt to acquire a session.
+pub(in crate::server) enum Begin<'k> {
+    Leased(SessionLease<'k>),
+    /// Another process has it.
+    Busy(Key),
 }
 
 impl Persistence {
@@ -81,7 +88,8 @@ impl Persistence {
         Persistence { store, most, allowances, spare: Mutex::default(), leases, _end: end }
     }
 
-    /// Acquires the right to evaluate in a session, and loads the session from the store if it differs.
+    /// Acquires the right to evaluate in a session, and loads the session from the store if it differs. Waits for
+    /// `patience` while another process has it.
     ///
     /// # Errors
     /// Refuses if no such session exists, if another process does not release it in time, if the store cannot be used,
@@ -92,21 +100,23 @@ impl Persistence {
         session: &mut dyn Environment,
         host: &Arc<dyn Host>,
         session_requests: &SessionRequests,
-    ) -> Result<SessionLease<'_>, Refused> {
+        patience: Duration,
+    ) -> Result<Begin<'_>, Refused> {
         let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
             // No other process knows it yet.
-            return Ok(SessionLease { persistence: self, key, held: None });
+            return Ok(Begin::Leased(SessionLease { persistence: self, key, held: None }));
         }
-        let held = match wait_for_lease(&*self.store, &key, PATIENCE, || host.cancelled()) {
+        let held = match wait_for_lease(&*self.store, &key, patience.min(PATIENCE), || host.cancelled()) {
             Ok(taken) => self.hold(HeldLease::new(key.clone(), taken, session_requests.stop())),
             Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
                 *lock(&entry.stored) = Stored::Nothing;
-                return Ok(SessionLease { persistence: self, key, held: None });
+                return Ok(Begin::Leased(SessionLease { persistence: self, key, held: None }));
             }
             Err(Problem::Leased) if host.cancelled() => {
                 return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
             }
+            Err(Problem::Leased) if patience.is_zero() => return Ok(Begin::Busy(key)),
             Err(problem) => return Err(refused(&problem)),
         };
         if *lock(&entry.stored) == Stored::Perhaps {
@@ -115,7 +125,19 @@ impl Persistence {
         session_requests.run_under(Arc::clone(&held));
         let lease = SessionLease { persistence: self, key, held: Some(held) };
         self.refresh(entry, session)?;
-        Ok(lease)
+        Ok(Begin::Leased(lease))
+    }
+
+    /// Returns whether no evaluation uses a record. A problem of the store is for those who use the record.
+    pub(in crate::server) fn is_free(&self, key: &Key) -> bool {
+        let Ok(holder) = crate::store::handle() else { return true };
+        match self.store.lease(key, &holder) {
+            // Without this the lease expires.
+            Ok(lease) => _ = self.store.release(key, &lease),
+            Err(Problem::Leased) => return false,
+            Err(_) => {}
+        }
+        true
     }
 
     /// Loads the session from the store if it differs.
@@ -203,13 +225,17 @@ impl Persistence {
         self.store.check().err().map(|problem| problem.to_string())
     }
 
-    /// Creates a session in the store.
+    /// Creates a session in the store, unless an earlier attempt has created it.
     ///
     /// # Errors
     /// Returns a message if the principal has too many sessions, or the store's problem.
     pub(in crate::server) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), String> {
         self.room(&key.principal)?;
-        self.store.create(key, text, names).map_err(|problem| problem.to_string())
+        match self.store.create(key, text, names) {
+            // Its handle is random, and known to the run alone.
+            Ok(()) | Err(Problem::Changed) => Ok(()),
+            Err(problem) => Err(problem.to_string()),
+        }
     }
 
     /// Checks that a principal may have one more session, or other record, in the store. If the store cannot be asked,
@@ -412,7 +438,7 @@ fn damaged(problem: &str) -> Refused {
 }
 
 /// The refusal of a call whose session could not be acquired.
-fn refused(problem: &Problem) -> Refused {
+pub(in crate::server) fn refused(problem: &Problem) -> Refused {
     match problem {
         Problem::Unknown => {
             Refused::session_lost("UnknownSession", format!("{problem}: it was closed or never existed"))

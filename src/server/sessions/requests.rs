@@ -98,6 +98,16 @@ impl SessionRequests {
         Ok(handle)
     }
 
+    /// Promises copies with these handles, which an earlier evaluation of the run was promised.
+    pub(in crate::server) fn promise(&self, handles: Vec<String>) {
+        let mut requested = self.requested();
+        for handle in handles {
+            if !requested.copies.contains(&handle) {
+                requested.copies.push(handle);
+            }
+        }
+    }
+
     /// Promises to close the session.
     pub(in crate::server) fn close(&self) {
         self.requested().closes = true;

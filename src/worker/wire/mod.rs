@@ -45,8 +45,8 @@ pub(super) enum Instruction {
     Describe { query: Option<String>, servers: Vec<Server> },
     /// Compute the plan of a program to which these names are bound.
     Plan { program: String, inputs: Vec<String>, limits: Limits, name: String, servers: Vec<Server> },
-    /// The answer to the question of that number.
-    Answer(u32, Answer),
+    /// The answer to the question of that number, with the number of bytes that the server keeps for the evaluation.
+    Answer(u32, Answer, u64),
     /// Cancel the running program.
     Cancel,
 }
