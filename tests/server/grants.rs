@@ -129,3 +129,130 @@ fn a_grant_is_for_one_principal_and_never_for_a_denied_tool() {
         assert_eq!(shared(folder.path()), ["b"]);
     });
 }
+
+/// The configuration in which a person is asked about `notes/add` too.
+fn asking_about_both(folder: &Path) -> Value {
+    let mut configuration = configuration(folder);
+    configuration["policy"] = json!({"ask": ["notes/share", "notes/add"]});
+    configuration
+}
+
+/// A program whose call of `notes/share` waits because of that of `notes/add`.
+fn both(line: &str) -> String {
+    let of_tool = format!("(if (= tool :share) (notes/share {{:line \"{line}\"}}) (notes/add {{:line \"{line}\"}}))");
+    format!("(pmap (fn [tool] (try {of_tool} (catch ToolDenied e :no))) [:share :add])")
+}
+
+#[test]
+fn a_grant_is_checked_again_after_a_wait_and_counted_when_the_call_is_sent() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let configuration = asking_about_both(folder.path());
+        let start = || Client::start_stateless(&configuration, &["--store", store]);
+        let (mut client, mut other) = (start(), start());
+        // Each way in which a grant ends while its program waits, and one in which it does not.
+        let ends: [(&[&str], &str); 4] = [
+            (&["--for", "1h"], "revoked"),
+            (&["--for", "1s"], "expired"),
+            (&["--count", "1"], "used up"),
+            (&["--count", "1"], "there"),
+        ];
+        let mut expected: Vec<String> = Vec::new();
+        for (options, end) in ends {
+            let (first, line) = (format!("{end}: first"), format!("{end}: second"));
+            approve(&mut client, store, &format!("(notes/share {{:line \"{first}\"}})"), options);
+            expected.push(first);
+            let given = grants(store)[0]["grant"].as_str().map(str::to_owned);
+            let run = run_of(&client.eval(&both(&line)));
+            assert_eq!((lines(folder.path(), "shared"), lines(folder.path(), "added").len()), sorted(&expected));
+            let waiting = listed(store).into_iter().find(|waiting| waiting["run"] == *run).expect("it waits");
+            assert_eq!((&waiting["open"][0]["tool"], &waiting["open"][1]), (&json!("add"), &Value::Null), "{end}");
+            if let Some(grant) = &given {
+                let shown = printed(&approvals(store, &["show", &run]));
+                let note =
+                    format!("call 1.1: no decision is needed, grant {grant} covers it (`lispbox approvals`, by ann)");
+                assert!(shown.contains(&note), "{shown}");
+                assert_eq!(waiting["covered"][0]["tool"], "share", "{waiting}");
+            }
+            match end {
+                "revoked" => assert_eq!(printed(&approvals(store, &["revoke", "--all"])), is_revoked(&given)),
+                "expired" => crate::mcp_client::until(|| grants(store).is_empty()),
+                "used up" => {
+                    let by_another = other.eval("(notes/share {:line \"by another\"})");
+                    assert_eq!(by_another.text.lines().next(), Some("\"added by another\""));
+                    expected.push("by another".to_owned());
+                }
+                _ => {}
+            }
+            assert!(printed(&approvals(store, &["approve", &run])).contains("nothing is open"));
+            let answer = continued(&mut client, &run);
+            if end != "there" {
+                assert!(answer.text.starts_with("Suspended: "), "{end}: {}", answer.text);
+                assert_eq!((lines(folder.path(), "shared"), 0), (sorted(&expected).0, 0), "{end}");
+                // Whoever refuses everything refuses this too.
+                printed(&approvals(store, &["deny", &run]));
+                let answer = continued(&mut client, &run);
+                assert!(answer.text.starts_with(&format!("(:no \"added {line}\")")), "{end}: {}", answer.text);
+                std::fs::remove_file(folder.path().join("added")).expect("it was made");
+            } else {
+                assert!(answer.text.starts_with(&format!("(\"added {line}\" ")), "{}", answer.text);
+                expected.push(line);
+                assert!(grants(store).is_empty(), "it is used up");
+            }
+            assert_eq!(lines(folder.path(), "shared"), sorted(&expected).0, "{end}");
+        }
+    });
+}
+
+fn sorted(expected: &[String]) -> (Vec<String>, usize) {
+    let mut expected = expected.to_vec();
+    expected.sort();
+    (expected, 0)
+}
+
+fn is_revoked(grant: &Option<String>) -> String {
+    grant.as_ref().map_or(String::new(), |grant| format!("{grant} is revoked\n"))
+}
+
+#[test]
+fn denying_all_calls_of_a_program_denies_those_that_a_grant_covers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let mut client = Client::start_stateless(&asking_about_both(folder.path()), &["--store", &store]);
+    approve(&mut client, &store, "(notes/share {:line \"a\"})", &["--for", "1h"]);
+    let run = run_of(&client.eval(&both("b")));
+    printed(&approvals(&store, &["deny", &run]));
+    assert_eq!(continued(&mut client, &run).text.lines().next(), Some("(:no :no)"));
+    assert_eq!(shared(folder.path()), ["a"]);
+}
+
+#[test]
+fn the_audit_record_of_a_call_by_a_grant_names_the_grant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let audit = folder.path().join("audit");
+    let arguments = ["--store", &store, "--audit", audit.to_str().expect("a path")];
+    let mut client = Client::start_stateless(&asking_about_both(folder.path()), &arguments);
+    approve(&mut client, &store, "(notes/share {:line \"a\"})", &["--for", "1h"]);
+    let grant = grants(&store)[0]["grant"].as_str().expect("a grant").to_owned();
+    // Once at once, and once after a wait.
+    assert_eq!(client.eval("(notes/share {:line \"b\"})").text.lines().next(), Some("\"added b\""));
+    let run = run_of(&client.eval(&both("c")));
+    printed(&approvals(&store, &["approve", &run]));
+    assert!(continued(&mut client, &run).text.starts_with("(\"added c\" \"added c\")"));
+    let files = std::fs::read_dir(&audit).expect("a folder").flatten().map(|file| file.path());
+    let files = files.filter(|file| file.extension().is_some_and(|ext| ext == "jsonl"));
+    let records: Vec<Value> = files
+        .map(|file| std::fs::read_to_string(file).expect("text"))
+        .flat_map(|text| text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>())
+        .collect();
+    let rules = |kind: &str| -> Vec<String> {
+        let of_tool = records.iter().filter(|record| record["kind"] == kind && record["tool"] == "share");
+        let made = of_tool.filter(|record| kind == "intent" || record["outcome"] == "ok");
+        made.map(|record| record["rule"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let rule = "`policy.ask` of servers.json has `notes/share`";
+    let by_grant = format!("{rule}; grant {grant} covers it (`lispbox approvals`, by ann)");
+    let expected = [format!("{rule}; a person said yes"), by_grant.clone(), by_grant];
+    assert_eq!((rules("call"), rules("intent")), (expected.to_vec(), expected.to_vec()));
+}

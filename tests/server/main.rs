@@ -23,11 +23,17 @@ mod approvals_page;
 mod asking_clients;
 mod audit;
 mod audit_faults;
+#[cfg(unix)]
+mod awaited_runs;
 mod bounds;
 mod cut_off_runs;
 mod downstream;
 mod events;
 mod faults;
+#[cfg(unix)]
+mod forks;
+#[cfg(unix)]
+mod grant_schedules;
 mod grants;
 mod guards;
 mod http;

@@ -371,7 +371,7 @@ fn schedules() -> u32 {
 }
 
 /// A call of a program with a run key.
-fn keyed(key: &str, arguments: Value) -> Value {
+pub fn keyed(key: &str, arguments: Value) -> Value {
     let mut meta = crate::meta();
     meta["lispbox/run-key"] = json!(key);
     json!({"name": "lisp_eval", "arguments": arguments, "_meta": meta})
