@@ -72,7 +72,8 @@ pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGran
 pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::recorded::{RecordOptions, Recorded, fingerprint};
 pub use runs::rehearsal::{ChangeSet, Rehearsal};
-pub use runs::stored::{DecisionRecord, OpenCall, RunState, StoredRun};
+pub use runs::stored::{DecisionRecord, OpenCall, StoredRun};
+pub use runs::summary::RunState;
 pub use secrets::Secrets;
 pub use serve::ServeOptions;
 pub use sessions::SessionBounds;

@@ -54,10 +54,43 @@ impl Observed {
     }
 }
 
-/// A host that records what another one says about servers and tools.
+/// Most bytes of questions and answers that a witness keeps.
+const MOST_SEEN: u64 = 4 << 20;
+
+impl Asked {
+    fn bytes(&self) -> usize {
+        match self {
+            Asked::Tools(text) | Asked::Denied(text) | Asked::Search(text, _) => text.len(),
+            Asked::Servers | Asked::Catalogue | Asked::Note(_) => 0,
+        }
+    }
+}
+
+impl Answer {
+    /// Returns its size in bytes, without the descriptions of tools, which are shared.
+    fn bytes(&self) -> usize {
+        let of_list = |tools: usize, missing: usize| 16 * tools + 256 * missing;
+        200 + match self {
+            Answer::Tools(Ok(tools)) => of_list(tools.len(), 0),
+            Answer::Tools(Err(error)) => error.message.len(),
+            Answer::Catalogue(catalogue) => of_list(catalogue.tools.len(), catalogue.missing.len()),
+            Answer::Found(found) => of_list(found.tools.len(), found.missing.len()),
+            Answer::Note(note) => note.as_ref().map_or(0, String::len),
+            Answer::Servers(_) | Answer::Denied(_) => 0,
+        }
+    }
+}
+
+/// A host that records what another one says about servers and tools, up to a size.
 pub struct Witness<H> {
     inner: H,
-    seen: Mutex<HashMap<Asked, Vec<(Answer, u32)>>>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    answers: HashMap<Asked, Vec<(Answer, u32)>>,
+    bytes: u64,
 }
 
 impl<H> Witness<H> {
@@ -68,19 +101,32 @@ impl<H> Witness<H> {
 
     /// Returns what was recorded.
     pub fn observed(&self) -> Observed {
-        Observed(self.seen().iter().map(|(asked, answers)| (asked.clone(), answers.clone())).collect())
+        Observed(self.seen().answers.iter().map(|(asked, answers)| (asked.clone(), answers.clone())).collect())
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<Asked, Vec<(Answer, u32)>>> {
+    /// Returns true if something was not recorded, because there was no room for it.
+    pub fn is_full(&self) -> bool {
+        self.seen().bytes > MOST_SEEN
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn see(&self, asked: Asked, answer: Answer) {
         let mut seen = self.seen();
-        let answers = seen.entry(asked).or_default();
-        match answers.last_mut() {
-            Some((last, count)) if *last == answer => *count = count.saturating_add(1),
-            _ => answers.push((answer, 1)),
+        if let Some((last, count)) = seen.answers.get_mut(&asked).and_then(|answers| answers.last_mut())
+            && *last == answer
+        {
+            *count = count.saturating_add(1);
+            return;
+        }
+        let bytes = (asked.bytes() + answer.bytes()) as u64;
+        if seen.bytes <= MOST_SEEN {
+            seen.bytes += bytes;
+        }
+        if seen.bytes <= MOST_SEEN {
+            seen.answers.entry(asked).or_default().push((answer, 1));
         }
     }
 }
@@ -169,7 +215,7 @@ where
     }
 
     fn held(&self) -> u64 {
-        self.inner.held()
+        self.inner.held() + self.seen().bytes.min(MOST_SEEN)
     }
 
     fn runs(&self, run: Option<&str>) -> Result<String, String> {

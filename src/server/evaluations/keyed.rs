@@ -15,8 +15,8 @@ use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionBounds};
 use crate::store::{LOOK, Store};
 
-use super::LONGEST_LEASE;
 use super::program::{Finished, ProgramRun, Ran};
+use super::waits::LONGEST_LEASE;
 
 /// Runs with a key in a store, for programs that are not served to a client. They belong to the principal `local`.
 pub struct KeyedRuns {

@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use waits::{LONGEST_LEASE, Waits};
+use waits::Waits;
 
 use crate::lang::Reply;
 use crate::lang::{Environment, Host, Keep, Limits, Request, Sandbox};

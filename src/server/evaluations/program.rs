@@ -21,7 +21,8 @@ use crate::store::Key;
 
 use super::guarded::Guarded;
 use super::hints::unbound;
-use super::{LONGEST_LEASE, unwritten};
+use super::unwritten;
+use super::waits::LONGEST_LEASE;
 
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {

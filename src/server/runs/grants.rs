@@ -15,7 +15,8 @@ use crate::server::identity::sha256;
 use crate::server::policy::{self, Take, TakenCall};
 use crate::store::{Key, LEASE, Lease, OWN, Problem, Store, Summary, handle, wait_for_lease};
 
-use super::stored::{OpenCall, StoredRun, now};
+use super::stored::{OpenCall, StoredRun};
+use super::summary::now;
 
 /// The version of the text of a grant.
 const VERSION: u32 = 1;

@@ -1,57 +1,12 @@
 //! The runs of a store, for the people who decide on their calls.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use crate::store::{Key, LEASE, Lease, Problem, Store, Summary, wait_for_lease};
 
-use super::asked::WAITING;
-use super::stored::{RunState, StoredRun, now};
-
-/// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
-pub(crate) const RUN: &str = "lispbox/run";
-
-/// The beginning of the name that says in which state a run is stored, with a [`RunSummary`] after it.
-const STATE: &str = "lispbox/run/state ";
-
-/// The state of a run that no process evaluates, as it is found without its text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct RunSummary {
-    pub(super) state: RunState,
-    /// The tools of the calls on which a person has to decide.
-    pub(super) calls: Vec<String>,
-    /// The number of calls of which it is unknown whether they happened.
-    pub(super) unknown: usize,
-    /// The time at which it expires, in seconds since 1970.
-    pub(super) expires: u64,
-}
-
-impl RunSummary {
-    /// Returns the names of the record of a run in this state.
-    pub(super) fn names(&self) -> [String; 2] {
-        [RUN.to_owned(), format!("{STATE}{}", serde_json::to_string(self).expect("it is data"))]
-    }
-
-    /// Reads the state of a record; `None` if the run was last stored while it was evaluated.
-    fn of(summary: &Summary) -> Option<RunSummary> {
-        let state = summary.names.iter().find_map(|name| name.strip_prefix(STATE))?;
-        serde_json::from_str(state).ok()
-    }
-
-    /// Returns the summary of a run that is being evaluated.
-    fn running(created: SystemTime) -> RunSummary {
-        let expires = created + WAITING;
-        let expires = expires.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        RunSummary { state: RunState::Running, calls: Vec::new(), unknown: 0, expires }
-    }
-
-    /// Returns the time in seconds after which it expires.
-    pub(super) fn expires_in(&self) -> u64 {
-        self.expires.saturating_sub(now())
-    }
-}
+use super::stored::StoredRun;
+use super::summary::{RUN, RunState, RunSummary};
 
 /// The owner of the records of runs that have ended, which do not count as sessions of their principals. No principal has
 /// this name.

@@ -14,6 +14,7 @@ pub(in crate::server) mod recorded;
 pub(in crate::server) mod rehearsal;
 mod resumed;
 pub(in crate::server) mod stored;
+pub(in crate::server) mod summary;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,11 +33,12 @@ use crate::store::{self, Key, Problem};
 
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
-use listing::{PATIENCE, RECORDS, RUN, RunSummary, StoredRuns, missing};
+use listing::{PATIENCE, RECORDS, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use stored::{RunState, Start, StoredRun, now};
+use stored::{Start, StoredRun};
+use summary::{RUN, RunState, RunSummary, now};
 
 /// Most runs of one principal that wait at a time.
 const MOST: usize = 20;
@@ -354,6 +356,10 @@ impl Runs {
     /// # Errors
     /// Returns why it cannot, as a clause.
     pub(in crate::server) fn status(&self, principal: &str, run: Option<&str>) -> Result<String, String> {
+        // The program has given it, and it is of any size.
+        if let Some(run) = run.filter(|run| run.len() > LONGEST_IDENTITY) {
+            return Err(no_run(run));
+        }
         let waiting = self.waiting();
         let mine = waiting.iter().filter(|(_, run)| run.is_of(principal));
         let mut all: Vec<(String, RunSummary)> =
@@ -377,12 +383,10 @@ impl Runs {
     }
 
     fn status_of_ended(&self, principal: &str, run: &str) -> Result<(String, RunSummary), String> {
-        // The text of the program is of any size.
-        let none = || format!("there is no run `{}`: it has expired, or never existed", cut(run, LONGEST_IDENTITY));
-        let persistence = self.persistence.as_ref().filter(|_| run.len() <= LONGEST_IDENTITY).ok_or_else(none)?;
+        let persistence = self.persistence.as_ref().ok_or_else(|| no_run(run))?;
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let key = Key { principal: principal.to_owned(), handle: run.to_owned() };
-        let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| none())?;
+        let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| no_run(run))?;
         Ok((run.to_owned(), stored.summary()))
     }
 
@@ -567,6 +571,11 @@ impl Runs {
             tracing::warn!(%problem, "expired runs could not be removed");
         }
     }
+}
+
+/// Says that there is no such run, as a clause.
+fn no_run(run: &str) -> String {
+    format!("there is no run `{}`: it has expired, or never existed", cut(run, LONGEST_IDENTITY))
 }
 
 /// The refusal to resume a run that does not wait.

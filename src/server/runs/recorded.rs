@@ -106,6 +106,8 @@ impl Recording {
             before.reply = Some(Box::new(reply.clone()));
             before.after = session.encode().ok().map(|text| fingerprint(&text));
         }
-        FinishedRecording { options, recorded: before, log }
+        // As of one that is too large, only the reply is kept.
+        let largest = if witness.is_full() { 0 } else { options.largest };
+        FinishedRecording { options: RecordOptions { largest, ..options }, recorded: before, log }
     }
 }

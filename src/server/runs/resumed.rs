@@ -12,10 +12,11 @@ use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
 
-use super::listing::{PATIENCE, RUN, missing};
+use super::listing::{PATIENCE, missing};
 use super::planned::PlanTerms;
 use super::recorded::Recorded;
 use super::stored::{Start, StoredRun, push_change};
+use super::summary::RUN;
 use super::{Free, WaitingRun, not_resumed};
 
 /// The time within which the outcome of a call is stored, unless the next call that may change something stores it before.

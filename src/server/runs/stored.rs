@@ -18,10 +18,10 @@ use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
 use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
-use super::listing::RunSummary;
 use super::planned::PlanTerms;
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::rehearsal::ChangeSet;
+use super::summary::{RunState, RunSummary, now};
 
 /// The version of the first line.
 const VERSION: u32 = 1;
@@ -110,35 +110,6 @@ pub struct DecisionRecord {
     pub by: String,
     /// The decision, as a word or clause.
     pub decision: String,
-}
-
-/// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunState {
-    /// Calls wait for a decision, or for a person who says whether they happened.
-    Waiting,
-    /// All decisions are made: the run can be resumed.
-    Decided,
-    /// A process is evaluating it, or was a moment ago.
-    Running,
-    /// Its process died while it was evaluated for the first time: the next call with its key continues it.
-    Begun,
-    /// It has ended.
-    Ended,
-}
-
-impl RunState {
-    /// Returns the word for the state: `waiting`, `decided`, `running`, `begun` or `ended`.
-    pub fn word(self) -> &'static str {
-        match self {
-            RunState::Waiting => "waiting",
-            RunState::Decided => "decided",
-            RunState::Running => "running",
-            RunState::Begun => "begun",
-            RunState::Ended => "ended",
-        }
-    }
 }
 
 /// A call on which a person has to decide.
@@ -558,9 +529,4 @@ impl StoredRun {
 pub(super) fn push_change(text: &mut String, change: &LogChange) {
     text.push_str(&serde_json::to_string(change).expect("it is data"));
     text.push('\n');
-}
-
-/// Returns the time in seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use crate::server::runs::listing::ListedRun;
-use crate::server::runs::stored::{RunState, StoredRun};
+use crate::server::runs::stored::StoredRun;
+use crate::server::runs::summary::RunState;
 use crate::store::Key;
 
 use super::pages::{page, path_of};

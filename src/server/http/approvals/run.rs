@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::server::runs::stored::{OpenCall, RunState, StoredRun};
+use crate::server::runs::stored::{OpenCall, StoredRun};
+use crate::server::runs::summary::RunState;
 use crate::store::Key;
 
 use super::grants::choice;
