@@ -186,3 +186,90 @@ fn guards_that_are_added_later_do_not_trust_what_was_read_before() {
     needs_approval(&client.eval("(mail/send {:to \"eve@evil.org\"})"), "guards `to`");
     assert!(lines(folder.path(), "sent").is_empty());
 }
+
+#[test]
+fn nothing_is_sent_that_a_server_may_read_differently() {
+    let host = json!({"argument": "url", "part": "host", "one_of": ["docs.example.org"]});
+    let domain = json!({"argument": "to", "domain": ["home.example"]});
+    let letters = json!({"argument": "text", "matches": "[a-z]+"});
+    let amount = json!({"argument": "amount", "more_than": 0, "at_most": 100});
+    let contact = json!({"argument": "to", "from": ["contacts/*"]});
+    for (guard, sent, refused) in [
+        (
+            &domain,
+            vec![json!({"to": "b@home.example"}), json!({"to": "A B <a@home.example>, b@home.example", "body": "x"})],
+            vec![
+                json!({"to": "a@evil.example, b@home.example"}),
+                json!({"to": "b@home.example\nBcc: a@evil.example"}),
+                json!({"to": "a@evil.example <b@home.example>"}),
+                json!({"to": "b@home.example "}),
+                json!({"to": "b@home.example", "to ": "a@evil.example"}),
+                json!({"to": "b@home.example", "to[0]": "a@evil.example"}),
+                json!({"to": "b@home.example", "to\u{200b}": "a@evil.example"}),
+                json!({"to": "b@home.example", "recipient": "a@evil.example"}),
+                json!({"to": "b@home.example", "t\u{43e}": "a@evil.example"}),
+            ],
+        ),
+        (
+            &host,
+            vec![json!({"url": "https://docs.example.org/a?b#c"})],
+            vec![
+                json!({"url": "https://docs.example.org\\@evil.example/"}),
+                json!({"url": "https://docs.example.org/ https://evil.example/"}),
+                json!({"url": "ftp://docs.example.org"}),
+                json!({"url": "https://docs.example.org:8443/"}),
+                json!({"url": "https://docs.example.org/\n"}),
+                json!({"url": ["https://docs.example.org/", "https://evil.example/"]}),
+            ],
+        ),
+        (
+            &letters,
+            vec![json!({"text": "abc"})],
+            vec![json!({"text": "abc\n"}), json!({"text": "abc "}), json!({"text": " abc"})],
+        ),
+        (
+            &amount,
+            vec![json!({"amount": 0.5}), json!({"amount": "100"}), json!({"amount": null})],
+            vec![
+                json!({"amount": -5}),
+                json!({"amount": 0}),
+                json!({"amount": 101}),
+                json!({"amount": "NaN"}),
+                json!({"amount": " 5"}),
+            ],
+        ),
+        (
+            &contact,
+            vec![json!({"to": "ann@example.org"}), json!({"to": "Ann <ann@example.org>"})],
+            vec![
+                json!({"to": "ann@example.org\n"}),
+                json!({"to": " ann@example.org"}),
+                json!({"to": "ann@example.org,"}),
+            ],
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut configuration = configuration(folder.path());
+        let mut guard = guard.clone();
+        (guard["tool"], guard["otherwise"]) = (json!("mail/send"), json!("deny"));
+        configuration["policy"]["guards"] = json!([guard]);
+        let properties = json!({"to": {}, "body": {}, "url": {}, "text": {}, "amount": {}, "t\u{43e}": {}});
+        // The command reads the arguments as JSON, also undeclared ones.
+        configuration["local"]["mail/send"] = json!({
+            "command": "sh", "args": ["-c", "cat >> \"$0\"; echo >> \"$0\"; printf ok", folder.path().join("sent")],
+            "stdin": "json", "parameters": {"properties": properties},
+        });
+        let mut client = Client::start(&configuration, &[]);
+        client.eval("(count (contacts/list))");
+        let call = |arguments: &Value| format!("(mail/send (json/parse {}))", json!(arguments.to_string()));
+        for arguments in &refused {
+            let (code, message) = client.fails(&call(arguments));
+            assert!(code == "ToolDenied" && message.contains("policy.guards[0]"), "{arguments}: {code}: {message}");
+        }
+        assert!(lines(folder.path(), "sent").is_empty());
+        for arguments in &sent {
+            is_sent(&client.eval(&call(arguments)));
+        }
+        assert_eq!(lines(folder.path(), "sent").len(), sent.len());
+    }
+}

@@ -1,13 +1,14 @@
 //! Forms in which texts are compared: one for texts that mean the same, one for texts that look alike.
 
 use std::borrow::Cow;
+use std::iter;
 use std::sync::LazyLock;
 
 use unicode_security::confusable_detection::skeleton;
 
 use crate::lang::internal::foreign_text::shows_nothing;
 
-use super::tokens::host;
+use super::tokens::{host, joined};
 
 /// The skeletons of the ASCII characters, in lowercase, each with its length; empty for white space and control
 /// characters.
@@ -20,13 +21,24 @@ static ASCII: LazyLock<[(u8, [u8; 7]); 128]> = LazyLock::new(|| {
     })
 });
 
-/// Returns the form in which a text is compared for being the same: e-mail addresses and hosts ignore case, and white
-/// space around a text is ignored.
-pub(super) fn same(text: &str) -> Cow<'_, str> {
-    let text = text.trim();
-    if let Some(number) = decimal(text) {
-        return Cow::Borrowed(number);
-    }
+/// Returns the forms in which a text of a source is found again: as it is, without the white space around it, as a
+/// number without zeros at its end, and as a number without separators.
+pub(super) fn given_forms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let trimmed = text.trim();
+    let without_space = (trimmed.len() < text.len() && !trimmed.is_empty()).then_some(trimmed);
+    let texts = [Some(text), without_space, decimal(trimmed).map(|(number, _)| number)];
+    texts.into_iter().flatten().map(same).chain(joined(trimmed).map(Cow::Owned))
+}
+
+/// Returns the forms in which a value that is to be sent may be among those of sources: exactly as it is, apart from
+/// the case of addresses and hosts, and as an amount: 12.50 is 12.5. Three digits behind the point may be thousands.
+pub(super) fn sent_forms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let amount = decimal(text).filter(|(_, digits)| *digits <= 2).map(|(number, _)| Cow::Borrowed(number));
+    iter::once(same(text)).chain(amount)
+}
+
+/// Returns the form in which a text is compared for being the same: e-mail addresses and hosts ignore case.
+fn same(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(text);
     }
@@ -39,13 +51,12 @@ pub(super) fn same(text: &str) -> Cow<'_, str> {
     if is_name { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
 }
 
-/// Returns a decimal without zeros at its end: 12.50 and 12.5 are the same amount.
-fn decimal(text: &str) -> Option<&str> {
-    let text = text.strip_suffix('M').unwrap_or(text);
+/// Returns a decimal without zeros at its end, and the number of digits that it has behind the point.
+pub(super) fn decimal(text: &str) -> Option<(&str, usize)> {
     let (whole, fraction) = text.split_once('.')?;
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_decimal = is_digits(whole.strip_prefix('-').unwrap_or(whole)) && is_digits(fraction);
-    is_decimal.then(|| text.trim_end_matches('0').trim_end_matches('.'))
+    is_decimal.then(|| (text.trim_end_matches('0').trim_end_matches('.'), fraction.len()))
 }
 
 /// Returns whether a text has the form of a host: labels of letters, digits and `-`, with letters in the last one.
@@ -114,9 +125,24 @@ fn is_list_separator(c: char) -> bool {
     matches!(c, ',' | ';' | '<' | '>' | '\n')
 }
 
-/// Returns whether a text separates the items of a list, such as `, ` and ` <`. Blanks alone do not.
+/// Returns whether a text separates the items of a list: `,` or `;` with blanks behind it, also behind the `>` of an
+/// address, or the ` <` before one. Line breaks do not.
 pub(super) fn is_separator(text: &str) -> bool {
-    text.chars().all(|c| is_list_separator(c) || c.is_whitespace()) && text.contains(is_list_separator)
+    let end = text.strip_prefix('>').unwrap_or(text);
+    let is_end = text == ">" || end.strip_prefix([',', ';']).is_some_and(|blanks| blanks.chars().all(|c| c == ' '));
+    is_end || text == " <"
+}
+
+/// Returns whether two names look alike, also if one has an index, as `to[0]` has, or blanks and marks around it.
+pub(in crate::server) fn looks_like(one: &str, other: &str) -> bool {
+    let form = |name: &str| -> String {
+        let form = String::from_utf8(alike(name)).unwrap_or_default();
+        let whole: String = form.chars().filter(|c| c.is_alphanumeric()).collect();
+        let end = form.find(['[', '(', '.', ':']).filter(|end| *end > 0).unwrap_or(form.len());
+        let start: String = form[..end].chars().filter(|c| c.is_alphanumeric()).collect();
+        if start.is_empty() { whole } else { start }
+    };
+    form(one) == form(other)
 }
 
 #[cfg(test)]
@@ -137,8 +163,20 @@ mod tests {
         }
         assert_ne!(alike("ann"), alike("bob"));
         assert_ne!(same("paypal.com"), same("p\u{430}yp\u{430}l.com"));
-        assert_eq!(same(" Ann@Example.ORG "), "ann@example.org");
+        assert_eq!(same("Ann@Example.ORG"), "ann@example.org");
+        assert_ne!(same(" ann@example.org"), "ann@example.org");
         assert_eq!(same("https://Example.org/Path"), "https://example.org/Path");
         assert_ne!(same("INV-A"), same("inv-a"));
+    }
+
+    #[test]
+    fn names_with_indices_and_marks_look_like_the_name() {
+        for name in ["to ", "to[0]", "to[]", "to.0", "to\u{200b}", "t\u{43e}", "TO", "_to", "to:", "\u{ff54}o", "(to)"]
+        {
+            assert!(looks_like("to", name), "{name:?}");
+        }
+        for name in ["total", "cc", "into", "tod", ""] {
+            assert!(!looks_like("to", name), "{name:?}");
+        }
     }
 }

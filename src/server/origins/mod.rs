@@ -9,13 +9,16 @@
 //! isolated workers the process that runs the program would answer for the origin of its own arguments. The index is
 //! therefore kept by the server, beside the session, and stored with its text.
 
+mod addresses;
 mod index;
 mod likeness;
 mod literals;
+mod part;
 mod queue;
 mod replies;
 mod stored;
 mod tokens;
+mod urls;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -29,10 +32,14 @@ use crate::lang::internal::canonical;
 use crate::server::system::random;
 
 use index::{Fingerprint, Index, IndexKey};
-use likeness::{alike, same};
+use likeness::{alike, given_forms, sent_forms};
 use queue::Queue;
 
+pub(in crate::server) use addresses::{addresses, listed_hosts, may_be_list};
+pub(in crate::server) use likeness::looks_like;
+pub(in crate::server) use part::{Part, hosts};
 pub(in crate::server) use replies::is_name;
+pub(in crate::server) use urls::{Ports, UrlRules};
 
 /// Most texts of sources that allow-lists name.
 const MOST_SAME: usize = 200_000;
@@ -120,42 +127,6 @@ pub(in crate::server) struct Standing {
     pub(in crate::server) is_named: bool,
     /// True if its texts leave the model free to write what it wants.
     pub(in crate::server) is_trusted: bool,
-}
-
-/// The part of a value that is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::server) enum Part {
-    /// All of it.
-    #[default]
-    Whole,
-    /// The host of a URL.
-    Host,
-    /// The domain of an e-mail address.
-    Domain,
-    /// The hosts of all URLs in a text.
-    Links,
-}
-
-impl Part {
-    pub(in crate::server) const ALL: [(Part, &'static str); 4] =
-        [(Part::Whole, "whole"), (Part::Host, "host"), (Part::Domain, "domain"), (Part::Links, "links")];
-
-    /// Returns these parts of a value; the value itself if it has no such part, and nothing if it has no links.
-    pub(in crate::server) fn all_of(self, value: &str) -> Vec<&str> {
-        if self == Part::Links { tokens::links(value) } else { vec![self.of(value)] }
-    }
-
-    /// Returns that part of a value; the value itself if it has no such part.
-    pub(in crate::server) fn of(self, value: &str) -> &str {
-        let value = value.trim();
-        match self {
-            Part::Whole | Part::Links => value,
-            Part::Host => {
-                tokens::host(value).unwrap_or_else(|| value.split(['/', '?', '#', ':']).next().unwrap_or(value))
-            }
-            Part::Domain => value.rsplit_once('@').map_or(value, |(_, domain)| domain.trim_end_matches(['>', ' '])),
-        }
-    }
 }
 
 /// The origins of the values of one session.
@@ -290,7 +261,7 @@ impl Origins {
     pub(in crate::server) fn add_words(self: &Arc<Self>, words: &str) {
         {
             let mut facts = self.facts();
-            let lowercase = words.to_lowercase();
+            let lowercase = words.to_ascii_lowercase();
             if facts.words.last() == Some(&lowercase) || words.len() > MOST_WORDS {
                 return;
             }
@@ -390,6 +361,7 @@ impl Origins {
                 // The domain of an address is that of other people too.
                 if !token.starts_with('@') {
                     look(token);
+                    urls::without_port(token).into_iter().for_each(&mut look);
                 }
             });
         }
@@ -408,8 +380,7 @@ impl Texts {
                 let Texts { key, sent, .. } = self;
                 let mut add = |text: &str| {
                     if sent.len() < MOST_ALIKE {
-                        sent.insert(key.fingerprint(&*same(text)));
-                        sent.extend(tokens::joined(text.trim()).map(|joined| key.fingerprint(joined)));
+                        sent.extend(given_forms(text).map(|form| key.fingerprint(&*form)));
                     }
                 };
                 replies::texts(&arguments, &mut |_, text| {
@@ -422,8 +393,9 @@ impl Texts {
             Job::Words(words) => {
                 let Texts { key, same: exact, .. } = self;
                 // The words as a whole are looked for by their parts.
-                let mut add = |token: &str| exact.add(key.fingerprint(&*same(token)), &Source::User, MOST_SAME);
-                tokens::tokens(&words, &mut add);
+                tokens::tokens(&words, &mut |token| {
+                    given_forms(token).for_each(|form| exact.add(key.fingerprint(&*form), &Source::User, MOST_SAME));
+                });
             }
             Job::Program { program, data, source } => {
                 literals::of_program(&program, &mut |text| self.add(text, &source, true));
@@ -461,14 +433,15 @@ impl Texts {
         let is_tool = matches!(source, Source::Tool { .. });
         let mut add = |text: &str| {
             if is_named {
-                let joined = tokens::joined(text.trim());
-                let forms = [Some(key.fingerprint(&*same(text))), joined.map(|joined| key.fingerprint(joined))];
-                for form in forms.into_iter().flatten().filter(|form| !is_tool || !sent.contains(form)) {
+                let forms = given_forms(text).map(|form| key.fingerprint(&*form));
+                for form in forms.filter(|form| !is_tool || !sent.contains(form)) {
                     exact.add(form, source, MOST_SAME);
                 }
             }
             if text.len() <= LONGEST_ALIKE {
-                similar.add(key.fingerprint(alike(text)), source, MOST_ALIKE);
+                for text in [Some(text), urls::without_port(text)].into_iter().flatten() {
+                    similar.add(key.fingerprint(alike(text)), source, MOST_ALIKE);
+                }
             }
         };
         add(text);
@@ -500,14 +473,13 @@ enum Kind {
 
 impl Accepted<'_> {
     fn whole(&self, value: &str) -> bool {
-        let returned = |text: &str| self.source(text).is_some();
-        returned(value) || tokens::joined(value.trim()).is_some_and(|joined| returned(&joined)) || self.is_said(value)
+        self.source(value).is_some() || self.is_said(value)
     }
 
     /// Returns how a text came from an accepted source.
     fn source(&self, text: &str) -> Option<Kind> {
-        let sources = self.texts.same.get(self.texts.key.fingerprint(&*same(text)));
-        let mut kinds = sources.iter().filter(|source| (self.accepts)(source)).map(|source| match source {
+        let sources = sent_forms(text).flat_map(|form| self.texts.same.get(self.texts.key.fingerprint(&*form)));
+        let mut kinds = sources.filter(|source| (self.accepts)(source)).map(|source| match source {
             Source::Tool { .. } | Source::User => Kind::Given,
             Source::Program | Source::Model => Kind::Written,
         });
@@ -517,15 +489,17 @@ impl Accepted<'_> {
 
     /// Returns whether the user has said these words.
     fn is_said(&self, value: &str) -> bool {
-        let value = value.trim().to_lowercase();
-        if value.is_empty() {
+        let value = value.to_ascii_lowercase();
+        // White space around words is no part of them.
+        if value.is_empty() || value.starts_with(char::is_whitespace) || value.ends_with(char::is_whitespace) {
             return false;
         }
         let is_bound = |next: Option<char>| next.is_none_or(|c| !c.is_alphanumeric());
         self.words.iter().any(|words| {
             words.match_indices(&value).any(|(at, found)| {
                 let (before, after) = (&words[..at], &words[at + found.len()..]);
-                is_bound(before.chars().next_back()) && is_bound(after.chars().next()) && !is_inside(before, after)
+                let is_whole = is_bound(before.chars().next_back()) && is_bound(after.chars().next());
+                is_whole && !is_inside(before, after) && !has_port(found, after)
             })
         })
     }
@@ -545,7 +519,9 @@ impl Accepted<'_> {
                     continue;
                 }
                 let text = &value[ends[from]..ends[to]];
-                let Some(kind) = self.part(text) else { continue };
+                // A separator is between parts; only that of an address also ends a value.
+                let may_separate = from > 0 && (to < ends.len() - 1 || text == ">");
+                let Some(kind) = self.part(text, may_separate) else { continue };
                 let is_bounded = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::Separator);
                 let fits = |before: Option<Kind>| match kind {
                     Kind::Separator | Kind::Written => true,
@@ -566,8 +542,8 @@ impl Accepted<'_> {
         is_text && reached.last().is_some_and(|kinds| !kinds.is_empty())
     }
 
-    fn part(&self, text: &str) -> Option<Kind> {
-        if likeness::is_separator(text) {
+    fn part(&self, text: &str, may_separate: bool) -> Option<Kind> {
+        if may_separate && likeness::is_separator(text) {
             return Some(Kind::Separator);
         }
         let is_said = || self.is_said(text).then_some(Kind::Given);
@@ -588,6 +564,12 @@ fn is_inside(before: &str, after: &str) -> bool {
         _ => false,
     };
     is_before || is_after
+}
+
+/// Returns whether a host is followed by a port: it is another host then.
+fn has_port(host: &str, after: &str) -> bool {
+    let is_port = after.strip_prefix(':').is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));
+    is_port && host.contains('.') && urls::bare_host(host).is_some()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Finds the parts of a text that identify someone or something: e-mail addresses, URLs and their hosts, numbers of
 //! phones and accounts, paths of files, amounts, and other words with digits.
 
+use super::urls::{authority_of_source, without_port};
+
 /// Characters that separate words.
 const DELIMITERS: &[u8] = b" \t\n\r\x0c<>()[]{}\"'`,;|*";
 
@@ -111,7 +113,10 @@ fn token(word: &str, traits: Traits, each: &mut dyn FnMut(&str)) {
     }
     if let Some(host) = host(word) {
         each(word);
-        each(host);
+        match authority_of_source(word).filter(|authority| without_port(authority).is_some()) {
+            Some(authority) => each(&authority),
+            None => each(host),
+        }
         if let Some((_, query)) = word.split_once(['?', '#']) {
             pieces(query, each);
         }
@@ -136,7 +141,8 @@ fn token(word: &str, traits: Traits, each: &mut dyn FnMut(&str)) {
             each(amount);
         }
     }
-    if traits.has(PAIR) {
+    // The host of a host with a port is another one alone.
+    if traits.has(PAIR) && without_port(word).is_none() {
         pieces(word, each);
     }
 }
@@ -148,7 +154,7 @@ fn pieces(text: &str, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns the host of a URL, without the user and the port.
+/// Returns the host of a URL of a source, without the user and the port.
 pub(super) fn host(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
@@ -162,28 +168,6 @@ pub(super) fn host(url: &str) -> Option<&str> {
         None => host.split(':').next().unwrap_or_default(),
     };
     Some(host).filter(|host| !host.is_empty())
-}
-
-/// Returns the hosts of the URLs in a text, also of those without a scheme that begin with `www.` or `//`.
-pub(super) fn links(text: &str) -> Vec<&str> {
-    let is_delimiter = |c: char| c.is_ascii() && PROPERTIES[c as usize] == DELIMITER;
-    let words = text.split(|c: char| is_delimiter(c) || c.is_whitespace());
-    let link = |word: &'_ str| -> Option<(usize, usize)> {
-        let found = match word.find("://") {
-            Some(at) => {
-                let scheme = word[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-                host(&word[scheme..])?
-            }
-            None => {
-                let lowercase = word.to_ascii_lowercase();
-                let start = lowercase.find("www.").or_else(|| word.find("//").map(|at| at + 2))?;
-                word[start..].split(['/', '?', '#', ':']).next()?
-            }
-        };
-        let found = found.trim_end_matches(['.', '!']);
-        (!found.is_empty()).then(|| (found.as_ptr() as usize - word.as_ptr() as usize, found.len()))
-    };
-    words.filter_map(|word| link(word).map(|(at, length)| &word[at..at + length])).collect()
 }
 
 /// Joins the groups of a number that are separated by blanks.
@@ -253,7 +237,7 @@ mod tests {
             ),
             (
                 "see https://me:pw@pay.example.com:8443/a?id=INV-20394&x=1 now",
-                vec!["https://me:pw@pay.example.com:8443/a?id=INV-20394&x=1", "pay.example.com", "INV-20394"],
+                vec!["https://me:pw@pay.example.com:8443/a?id=INV-20394&x=1", "pay.example.com:8443", "INV-20394"],
             ),
             (
                 "to DE89 3704 0044 0532 0130 00, please",
@@ -267,13 +251,6 @@ mod tests {
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn links_are_found_in_texts() {
-        let text = "see (https://a.org/x), www.B.org. or //c.org/y and http://3232235521/ but no notes.txt";
-        assert_eq!(links(text), ["a.org", "www.B.org", "c.org", "3232235521"]);
-        assert!(links("a plain text, of words.").is_empty());
     }
 
     #[test]

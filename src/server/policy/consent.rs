@@ -208,7 +208,7 @@ impl Consent {
         if verdict == Verdict::Deny {
             return Ruling::denied(rule);
         }
-        let objection = policy.objection(name, call.arguments, self.origins.as_deref());
+        let objection = policy.objection(name, &tool.input_schema, call.arguments, self.origins.as_deref());
         let objection = match objection {
             Some(Objection { verdict: Verdict::Deny, rule }) => return Ruling::denied(rule),
             objection => objection,

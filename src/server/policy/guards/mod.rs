@@ -1,5 +1,7 @@
 //! Guards: conditions on the arguments of tools, on where their values come from and on the values themselves.
 
+mod bounds;
+mod declared;
 mod path;
 mod presets;
 mod read;
@@ -12,10 +14,14 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::lang::internal::foreign_text;
-use crate::server::origins::{Origins, Part, Source as Gave, Standing};
+use crate::server::origins::{
+    Origins, Part, Source as Gave, Standing, UrlRules, addresses, hosts, listed_hosts, may_be_list,
+};
 
 use super::{Fit, Policy, Source, ToolName, ToolPattern, Verdict};
 
+use bounds::Bound;
+use declared::Siblings;
 use path::ArgumentPath;
 
 /// Longest value that a message shows.
@@ -26,14 +32,18 @@ const SHOWN: usize = 100;
 pub(super) struct Guard {
     pub(super) tools: Vec<ToolPattern>,
     arguments: Vec<ArgumentPath>,
+    /// Arguments that the schema of the tool need not declare.
+    undeclared: Vec<String>,
     part: Part,
+    /// The URLs that are accepted.
+    urls: UrlRules,
     /// The sources that the values must come from; `None` accepts any.
     from: Option<Vec<Origin>>,
     /// The sources that the values must not come from.
     not_from: Vec<Origin>,
     one_of: Option<Vec<String>>,
     matches: Option<Regex>,
-    at_most: Option<f64>,
+    bounds: Vec<Bound>,
     domains: Option<Vec<String>>,
     /// The verdict on a call that does not meet the conditions.
     otherwise: Verdict,
@@ -115,20 +125,23 @@ impl Policy {
         self.guards.iter().filter(|guard| guard.tools.iter().any(|pattern| pattern.fit(tool).is_some()))
     }
 
-    /// Returns the strictest objection of the guards to a call with these arguments, as they will be sent. Without
-    /// `origins`, it is unknown where values come from.
+    /// Returns the strictest objection of the guards to a call of a tool of that schema with these arguments, as they
+    /// will be sent. Without `origins`, it is unknown where values come from.
     pub(super) fn objection(
         &self,
         tool: &ToolName<'_>,
+        schema: &Value,
         arguments: &Map<String, Value>,
         origins: Option<&Origins>,
     ) -> Option<Objection> {
+        let guards: Vec<&Guard> = self.guards_on(tool).collect();
         let mut strictest: Option<Objection> = None;
-        for guard in self.guards_on(tool) {
+        for guard in &guards {
             if strictest.as_ref().is_some_and(|before| before.verdict >= guard.otherwise) {
                 continue;
             }
-            strictest = guard.objection(arguments, origins).or(strictest);
+            let found = guard.objection(arguments, origins).or_else(|| guard.stray(arguments, schema, &guards));
+            strictest = found.or(strictest);
         }
         strictest
     }
@@ -211,42 +224,100 @@ impl Guard {
         Some(Objection { verdict: self.otherwise, rule })
     }
 
-    /// Returns why a scalar does not meet the conditions, as a clause without its subject.
-    fn failed(&self, value: &Value, origins: Option<&Origins>) -> Option<String> {
-        let whole = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => {
-                number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), |n| n.to_string())
-            }
-            other => other.to_string(),
-        };
-        self.part.all_of(&whole).into_iter().find_map(|text| self.failed_text(text, origins))
+    /// Returns the objection to an argument that the server may take in the place of a guarded one.
+    fn stray(&self, arguments: &Map<String, Value>, schema: &Value, guards: &[&Guard]) -> Option<Objection> {
+        let is_as_strict =
+            |other: &&&Guard| other.otherwise >= self.otherwise && (self.is_of_preset || !other.is_of_preset);
+        let others = guards.iter().filter(is_as_strict).flat_map(|other| &other.arguments).collect();
+        let siblings = Siblings { own: &self.arguments, others, listed: &self.undeclared, schema };
+        // A preset names more tools than it is meant for.
+        if self.is_of_preset && !siblings.has_guarded(arguments) {
+            return None;
+        }
+        let why = siblings.stray(arguments)?;
+        let rule = format!("{} guards arguments of this tool, and {why}", self.title());
+        Some(Objection { verdict: self.otherwise, rule })
     }
 
-    fn failed_text(&self, text: &str, origins: Option<&Origins>) -> Option<String> {
+    /// Returns why a scalar does not meet the conditions, as a clause without its subject.
+    fn failed(&self, value: &Value, origins: Option<&Origins>) -> Option<String> {
+        // The text that is sent, and the text in which a number is among those of sources.
+        let sent = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let known = match value {
+            Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).map(|number| number.to_string()),
+            _ => None,
+        };
+        let parts = match self.part.all_of(&sent, &self.urls) {
+            Ok(parts) => parts,
+            Err(why) => return Some(why),
+        };
+        parts.into_iter().find_map(|text| {
+            self.failed_condition(&text).or_else(|| self.failed_origin(known.as_deref().unwrap_or(&text), origins))
+        })
+    }
+
+    /// Returns why a part of a value does not meet the conditions on the value itself.
+    fn failed_condition(&self, text: &str) -> Option<String> {
+        let is_same = |allowed: &String| match self.part {
+            Part::Whole => allowed == text,
+            Part::Host | Part::Domain | Part::Links => allowed.eq_ignore_ascii_case(text),
+        };
         if let Some(allowed) = &self.one_of
-            && !allowed.iter().any(|allowed| allowed == text)
+            && !allowed.iter().any(is_same)
         {
             return Some(format!("is not one of {}", allowed.join(", ")));
         }
         if let Some(pattern) = &self.matches
-            && !pattern.is_match(text)
+            && let Some(why) = self.unmatched(text, pattern)
         {
-            return Some("does not match the pattern".to_owned());
+            return Some(why);
         }
-        if let Some(most) = self.at_most {
-            let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-            match number {
-                Some(number) if number <= most => {}
-                Some(_) => return Some(format!("is more than {most}")),
-                None => return Some(format!("is not a number of at most {most}")),
-            }
+        if let Some(why) = self.bounds.iter().find_map(|bound| bound.failed(text)) {
+            return Some(why);
         }
-        if let Some(domains) = &self.domains
-            && !self.is_in(text, domains)
-        {
-            return Some(format!("is not in {}", domains.join(", ")));
+        self.domains.as_ref().and_then(|domains| self.outside(text, domains))
+    }
+
+    /// Returns why a text does not match a pattern: as a whole, and as each address, URL or host of a list.
+    fn unmatched(&self, text: &str, pattern: &Regex) -> Option<String> {
+        let clause = || Some("does not match the pattern".to_owned());
+        if !pattern.is_match(text) || !listed_hosts(text).into_iter().all(|item| pattern.is_match(item)) {
+            return clause();
         }
+        if self.part != Part::Whole || !may_be_list(text) {
+            return None;
+        }
+        match addresses(text) {
+            Ok(found) if found.iter().all(|address| pattern.is_match(address.text)) => None,
+            Ok(_) => clause(),
+            Err(why) => Some(format!("is not a plain list of e-mail addresses: {why}")),
+        }
+    }
+
+    /// Returns why a host, or one of those of a value, is in none of the domains.
+    fn outside(&self, text: &str, domains: &[String]) -> Option<String> {
+        let found = match self.part {
+            Part::Whole => hosts(text, &self.urls),
+            Part::Host | Part::Domain | Part::Links => Ok(vec![text.to_owned()]),
+        };
+        let is_in = |host: &String| {
+            domains.iter().any(|domain| match domain.strip_prefix("*.") {
+                Some(parent) => host.strip_suffix(parent).is_some_and(|sub| sub.len() > 1 && sub.ends_with('.')),
+                None => host == domain,
+            })
+        };
+        match found {
+            Ok(hosts) if hosts.iter().all(is_in) => None,
+            Ok(_) => Some(format!("is not in {}", domains.join(", "))),
+            Err(why) => Some(why),
+        }
+    }
+
+    /// Returns why a part of a value did not come from where it may.
+    fn failed_origin(&self, text: &str, origins: Option<&Origins>) -> Option<String> {
         let from = self.from.as_ref().filter(|from| {
             let accepts = |gave: &Gave| from.iter().any(|origin| origin.includes(gave, Fit::Certain));
             !origins.is_some_and(|origins| looked_for(self.part, text).iter().any(|text| origins.gave(text, &accepts)))
@@ -276,15 +347,6 @@ impl Guard {
         }
     }
 
-    fn is_in(&self, text: &str, domains: &[String]) -> bool {
-        let host = if text.contains("://") { Part::Host.of(text) } else { Part::Domain.of(text) };
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        domains.iter().any(|domain| match domain.strip_prefix("*.") {
-            Some(parent) => host.strip_suffix(parent).is_some_and(|sub| sub.len() > 1 && sub.ends_with('.')),
-            None => host == *domain,
-        })
-    }
-
     /// Describes the guard: "`to` of `mail/send_email` has to come from contacts/*, user; otherwise a person is asked".
     fn sentence(&self) -> String {
         let mut sentence = String::new();
@@ -310,9 +372,7 @@ impl Guard {
         if let Some(pattern) = &self.matches {
             conditions.push(format!("has to match {}", pattern.as_str()));
         }
-        if let Some(most) = self.at_most {
-            conditions.push(format!("has to be at most {most}"));
-        }
+        conditions.extend(self.bounds.iter().map(|bound| format!("has to be a number {bound}")));
         if let Some(domains) = &self.domains {
             conditions.push(format!("has to be in {}", domains.join(", ")));
         }

@@ -15,8 +15,9 @@ pub(super) struct ArgumentPath {
     steps: Vec<Step>,
 }
 
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+pub(super) enum Step {
     /// A field, in canonical form.
     Field(String),
     /// Any field, or any item.
@@ -44,6 +45,10 @@ impl ArgumentPath {
             steps.extend((0..items).map(|_| Step::Any));
         }
         Ok(ArgumentPath { text: text.to_owned(), steps })
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// Calls `each` with the place and the value of each scalar that the path covers.

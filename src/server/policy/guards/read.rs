@@ -4,9 +4,10 @@ use regex::RegexBuilder;
 use serde_json::{Map, Value};
 
 use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
-use crate::server::origins::Part;
+use crate::server::origins::{Part, Ports, UrlRules};
 
 use super::super::read::read_pattern;
+use super::bounds::{Bound, BoundKind};
 use super::path::ArgumentPath;
 use super::presets::Preset;
 use super::{Guard, Origin, Policy, Source, Verdict};
@@ -14,8 +15,24 @@ use super::{Guard, Origin, Policy, Source, Verdict};
 /// Largest compiled pattern, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
 
-const KEYS: [&str; 11] =
-    ["name", "tool", "argument", "part", "from", "not_from", "one_of", "matches", "at_most", "domain", "otherwise"];
+const KEYS: [&str; 16] = [
+    "name",
+    "tool",
+    "argument",
+    "undeclared",
+    "part",
+    "schemes",
+    "ports",
+    "from",
+    "not_from",
+    "one_of",
+    "matches",
+    "at_least",
+    "more_than",
+    "at_most",
+    "domain",
+    "otherwise",
+];
 
 impl Policy {
     /// Reads `trusted`, a list of tools.
@@ -126,18 +143,24 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
     let matches = match given(fields, "matches") {
         None => None,
         Some(Value::String(pattern)) => {
-            let whole = format!("^(?:{pattern})$");
+            let whole = format!(r"\A(?:{pattern})\z");
             let compiled = RegexBuilder::new(&whole).size_limit(LARGEST_PATTERN).build();
             Some(compiled.map_err(|problem| Wrong { path: at("matches"), message: problem.to_string() })?)
         }
         Some(other) => return wrong(at("matches"), "a regular expression", other),
     };
-    let at_most = match given(fields, "at_most") {
-        None => None,
-        Some(value) => match value.as_f64().filter(|most| most.is_finite()) {
-            Some(most) => Some(most),
-            None => return wrong(at("at_most"), "a number", value),
-        },
+    let mut bounds = Vec::new();
+    for (kind, key) in BoundKind::ALL {
+        if let Some(value) = given(fields, key) {
+            match Bound::new(kind, value) {
+                Some(bound) => bounds.push(bound),
+                None => return wrong(at(key), "a number", value),
+            }
+        }
+    }
+    let undeclared = match given(fields, "undeclared") {
+        None => Vec::new(),
+        Some(value) => strings(value, &at("undeclared"))?.into_iter().map(|(_, name)| name).collect(),
     };
     let domains = given(fields, "domain").map(|value| texts("domain", value)).transpose()?;
     let otherwise = match given(fields, "otherwise") {
@@ -159,12 +182,14 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         is_of_preset: false,
         tools,
         arguments,
+        undeclared,
         part,
+        urls: read_urls(fields, path)?,
         from: origins("from")?,
         not_from: origins("not_from")?.unwrap_or_default(),
         one_of: given(fields, "one_of").map(|value| texts("one_of", value)).transpose()?,
         matches,
-        at_most,
+        bounds,
         domains: domains.map(|domains| domains.iter().map(|domain| domain.to_ascii_lowercase()).collect()),
         otherwise,
         source: Source { key: path.to_owned(), file: file.to_owned() },
@@ -173,13 +198,40 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         || !guard.not_from.is_empty()
         || guard.one_of.is_some()
         || guard.matches.is_some()
-        || guard.at_most.is_some()
+        || !guard.bounds.is_empty()
         || guard.domains.is_some();
     if !has_condition {
-        let message = "a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_most` or `domain`";
+        let message = "a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_least`, `more_than`, `at_most` or \
+                       `domain`";
         return Err(Wrong { path: path.to_owned(), message: message.to_owned() });
     }
     Ok(guard)
+}
+
+/// Reads `schemes` and `ports`: the URLs that a guard accepts.
+fn read_urls(fields: &Map<String, Value>, path: &str) -> Result<UrlRules, Wrong> {
+    let schemes = match given(fields, "schemes") {
+        None => Vec::new(),
+        Some(value) => {
+            let schemes = strings(value, &format!("{path}.schemes"))?;
+            schemes.into_iter().map(|(_, scheme)| scheme.to_ascii_lowercase()).collect()
+        }
+    };
+    let expected = "`any`, or a list of ports";
+    let place = format!("{path}.ports");
+    let ports = match given(fields, "ports") {
+        None => Ports::default(),
+        Some(Value::String(any)) if any == "any" => Ports::Any,
+        Some(value @ Value::Array(ports)) => {
+            let port = |port: &Value| port.as_u64().and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
+            match ports.iter().map(port).collect() {
+                Some(ports) => Ports::Only(ports),
+                None => return wrong(place, expected, value),
+            }
+        }
+        Some(other) => return wrong(place, expected, other),
+    };
+    Ok(UrlRules { schemes, ports })
 }
 
 fn read_origins(value: &Value, path: &str) -> Result<Vec<Origin>, Wrong> {

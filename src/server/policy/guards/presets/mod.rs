@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 /// A set of guards that a configuration can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preset {
-    /// Recipients, accounts and hosts of tools with effects come from the user, from a program that was written before
-    /// anything was read, or from contacts; otherwise a person is asked.
+    /// Recipients, accounts and hosts, also of URLs that are only read, come from the user, from a program that was
+    /// written before anything was read, from contacts or from search results; otherwise a person is asked.
     Careful,
-    /// As `careful`, but literals of programs are not accepted, URLs that are only read are guarded too, and what does
-    /// not come from the user is denied.
+    /// As `careful`, but neither literals of programs nor hosts of search results are accepted, and what does not come
+    /// from the user is denied.
     Strict,
 }
 
@@ -29,17 +29,11 @@ impl Preset {
         let careful = include_str!("careful.json");
         let mut guards: Vec<Map<String, Value>> = serde_json::from_str(careful).expect("it is JSON");
         if self == Preset::Strict {
-            let read = serde_json::json!({
-                "name": "fetched-from",
-                "tool": ["*/{fetch,get,open,browse,navigate,visit,read,download,scrape,crawl}*"],
-                "argument": ["url", "uri", "urls"],
-                "part": "host",
-                "from": ["user"]
-            });
-            guards.extend(read.as_object().cloned());
             for guard in &mut guards {
+                let is_read = guard.get("name").is_some_and(|name| name == "fetched-from");
                 if let Some(Value::Array(from)) = guard.get_mut("from") {
-                    from.retain(|origin| origin != "program");
+                    // Search results are written by others.
+                    from.retain(|origin| if is_read { origin == "user" } else { origin != "program" });
                 }
                 guard.insert("otherwise".to_owned(), "deny".into());
             }

@@ -19,8 +19,14 @@ fn problem(text: &Value) -> String {
 /// The objection to a call of `mail/send_email`, with its verdict.
 fn objection(policy: &Policy, arguments: &Value, origins: Option<&Origins>) -> Option<String> {
     let arguments = arguments.as_object().expect("an object");
-    let found = policy.objection(&ToolName::alone("mail", "send_email"), arguments, origins)?;
+    let found = policy.objection(&ToolName::alone("mail", "send_email"), &schema_of(arguments), arguments, origins)?;
     Some(format!("{}: {}", found.verdict.key(), found.rule))
+}
+
+/// A schema that declares these arguments.
+fn schema_of(arguments: &Map<String, Value>) -> Value {
+    let properties: Map<String, Value> = arguments.keys().map(|name| (name.clone(), json!({}))).collect();
+    json!({ "properties": properties })
 }
 
 fn origins(policy: &Policy) -> Arc<Origins> {
@@ -88,7 +94,7 @@ fn values_come_from_the_named_sources() {
     assert!(unknown.ends_with("did not come from contacts/*, user; its origin is not known"), "{unknown}");
     // Other tools are not guarded.
     let other = ToolName::alone("mail", "archive");
-    assert!(policy.objection(&other, json!({"cc": "x"}).as_object().expect("an object"), None).is_none());
+    assert!(policy.objection(&other, &json!({}), json!({"cc": "x"}).as_object().expect("an object"), None).is_none());
 }
 
 #[test]
@@ -167,12 +173,83 @@ fn conditions_on_values_need_no_origin() {
             vec![json!("a"), json!(7), json!(["a", true])],
             vec![json!("b"), json!(["a", "b"])],
         ),
-        (json!({"matches": "[a-z]+"}), vec![json!("abc")], vec![json!("abc1"), json!("x\nabc"), json!(7)]),
+        (
+            json!({"matches": "[a-z]+"}),
+            vec![json!("abc")],
+            vec![
+                json!("abc1"),
+                json!("x\nabc"),
+                json!(7),
+                json!("abc\n"),
+                json!("abc "),
+                json!(" abc"),
+                json!("abc\u{a0}"),
+            ],
+        ),
+        (
+            json!({"matches": r".*@home\.example"}),
+            vec![json!("a@home.example"), json!("a@home.example, b@home.example")],
+            vec![
+                json!("a@evil.example, b@home.example"),
+                json!("a@evil.example;b@home.example"),
+                json!("eve@evil.example <b@home.example"),
+                json!("(eve@evil.example) b@home.example"),
+                json!("\"eve@evil.example\"@home.example"),
+                json!("=?utf-8?q?eve=40evil.example?= b@home.example"),
+                json!("g:a@evil.example,b@home.example"),
+            ],
+        ),
+        (
+            json!({"matches": r"https://([a-z]+\.)?home\.example/.*|(?s).*\.home\.example"}),
+            vec![json!("https://a.home.example/x,y"), json!("a.home.example, b.home.example")],
+            vec![
+                json!("https://home.example/ https://evil.example/"),
+                json!("https://home.example/x,https://evil.example/"),
+                json!("evil.example,a.home.example"),
+                json!("evil.example\na.home.example"),
+            ],
+        ),
+        (
+            json!({"matches": "(?s).*"}),
+            vec![json!("a text, and more\n"), json!("git@home.example:a/b")],
+            vec![json!(["x@y\n"])],
+        ),
+        (json!({"matches": "[0-9]+"}), vec![json!(5), json!("5")], vec![json!(5.0), json!(1e20)]),
+        (
+            json!({"one_of": ["a@b.example"]}),
+            vec![json!("a@b.example")],
+            vec![json!("a@b.example "), json!("a@b.example,c@d.example")],
+        ),
+        (
+            json!({"part": "domain", "one_of": ["home.example"]}),
+            vec![json!("a@HOME.example"), json!("A <a@home.example>; b@home.example"), json!("home.example")],
+            vec![
+                json!("a@evil.example, b@home.example"),
+                json!("a@home.example\nb@home.example"),
+                json!("a@home.example "),
+                json!("a b"),
+            ],
+        ),
         (
             json!({"at_most": 100}),
-            vec![json!(100), json!(-3), json!("99.5")],
-            vec![json!(100.5), json!("1e9"), json!("x"), json!("NaN")],
+            vec![json!(100), json!(-3), json!("99.5"), json!("1e2")],
+            vec![
+                json!(100.5),
+                json!("1e9"),
+                json!("x"),
+                json!("NaN"),
+                json!(" 5"),
+                json!("5\n"),
+                json!("05"),
+                json!(true),
+            ],
         ),
+        (
+            json!({"at_least": 1, "at_most": 100}),
+            vec![json!(1), json!(100), json!("1.0")],
+            vec![json!(0.99), json!(-5), json!(101), json!("-5"), json!("")],
+        ),
+        (json!({"more_than": 0}), vec![json!(0.01), json!("1")], vec![json!(0), json!(-0.0), json!(-5), json!("0.00")]),
         (
             json!({"domain": ["example.org", "*.example.com"]}),
             vec![json!("ann@Example.org"), json!("https://a.example.com/x"), json!("Ann <ann@example.org>")],
@@ -182,12 +259,36 @@ fn conditions_on_values_need_no_origin() {
                 json!("https://evil.org/@example.org"),
                 json!("https://xexample.com"),
                 json!("eve@evil.org"),
+                json!("eve@evil.org, ann@example.org"),
+                json!("ann@example.org\nBcc: eve@evil.org"),
+                json!("eve@evil.org <ann@example.org>"),
+                json!("https://example.org:8443/"),
+                json!("ftp://example.org/"),
+                json!("example.org."),
             ],
         ),
         (
             json!({"part": "host", "one_of": "a.org"}),
-            vec![json!("https://a.org/x"), json!("a.org/y")],
-            vec![json!("https://a.org@b.org")],
+            vec![json!("https://a.org/x"), json!("https://A.org:443"), json!("a.org")],
+            vec![
+                json!("https://a.org@b.org"),
+                json!("a.org/y"),
+                json!("https://a.org\\@b.org/"),
+                json!("https://a.org/ https://b.org"),
+                json!("ftp://a.org"),
+                json!("https://a.org:8443/"),
+                json!(" https://a.org"),
+            ],
+        ),
+        (
+            json!({"part": "host", "one_of": ["a.org", "a.org:81"], "schemes": ["FTP", "https"], "ports": [8443]}),
+            vec![json!("ftp://a.org/x"), json!("https://a.org:8443/x"), json!("https://a.org:81/")],
+            vec![json!("http://a.org/x"), json!("https://a.org:8444/")],
+        ),
+        (
+            json!({"domain": "a.org", "ports": "any"}),
+            vec![json!("https://a.org:1/")],
+            vec![json!("https://u@a.org:1/")],
         ),
     ] {
         for value in right {
@@ -197,6 +298,72 @@ fn conditions_on_values_need_no_origin() {
             assert!(!check(guard.clone(), value.clone()), "{guard} {value}");
         }
     }
+}
+
+#[test]
+fn a_host_with_another_port_is_another_host() {
+    let policy = policy(&json!({"guards": [
+        {"tool": "mail/send_email", "argument": "x", "part": "host", "from": ["contacts/*", "user"]},
+    ]}));
+    let origins = Arc::new(Origins::new());
+    let texts = json!(["https://a.example/x", "https://b.example:8443/x", "c.example:8443", "https://d.example:443"]);
+    let (server, tool): (Arc<str>, Arc<str>) = ("contacts".into(), "list".into());
+    origins.add_reply(&server, &tool, &ToolReply::Json(texts.to_string()), policy.standing("contacts", "list"));
+    origins.add_words("use e.example or https://f.example:8080/y");
+    let check = |url: &str| objection(&policy, &json!({ "x": url }), Some(&origins)).is_none();
+    for url in [
+        "https://a.example/",
+        "http://A.example:80/y?z",
+        "https://b.example:8443/",
+        "https://c.example:8443/y",
+        "https://d.example/",
+        "https://e.example",
+        "https://f.example:8080/",
+    ] {
+        assert!(check(url), "{url}");
+    }
+    for url in [
+        "https://a.example:8443/",
+        "https://a.example:80/",
+        "https://b.example/",
+        "https://b.example:8444/",
+        "https://c.example/",
+        "https://d.example:8443/",
+        "https://e.example:81",
+        "https://f.example/",
+        "https://f.example:80808/",
+        "https://evil.example/",
+    ] {
+        assert!(!check(url), "{url}");
+    }
+}
+
+#[test]
+fn a_server_gets_no_argument_that_may_take_the_place_of_a_guarded_one() {
+    let policy = policy(&json!({"guards": [
+        {"tool": "mail/*", "argument": "to", "undeclared": ["trace"], "one_of": "a", "otherwise": "deny"},
+        {"tool": "mail/*", "argument": "cc", "one_of": "a"},
+        {"tool": "mail/*", "argument": "bcc", "one_of": "a", "otherwise": "deny"},
+    ]}));
+    let schema = json!({"properties": {"to": {}, "body": {}, "to\u{200b}": {}}});
+    let check = |arguments: Value| {
+        let arguments = arguments.as_object().expect("an object");
+        policy.objection(&ToolName::alone("mail", "send"), &schema, arguments, None).map(|found| found.rule)
+    };
+    assert_eq!(check(json!({"to": "a", "body": "b", "trace": 1, "bcc": "a"})), None);
+    let before = "`policy.guards[0]` of servers.yaml guards arguments of this tool, and";
+    for (name, why) in [
+        ("to ", "the schema of the tool does not declare `to `"),
+        ("to[0]", "the schema of the tool does not declare `to[0]`"),
+        ("recipient", "the schema of the tool does not declare `recipient`"),
+        ("Body", "the schema of the tool does not declare `Body`"),
+        ("cc", "the schema of the tool does not declare `cc`"),
+    ] {
+        let found = check(json!({"to": "a", name: "a"}));
+        assert_eq!(found, Some(format!("{before} {why}")));
+    }
+    let found = check(json!({"to": "a", "to\u{200b}": "b"})).expect("it looks like `to`");
+    assert!(found.starts_with(before) && found.ends_with("looks like one of them"), "{found}");
 }
 
 #[test]
@@ -218,11 +385,20 @@ fn a_guard_that_cannot_be_meant_is_refused() {
         (json!([{"tool": "x", "from": ["user"]}]), "policy.guards[0]: a guard needs the key `argument`"),
         (
             json!([{"tool": "x", "argument": "to"}]),
-            "policy.guards[0]: a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_most` or `domain`",
+            "policy.guards[0]: a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_least`, `more_than`, `at_most` or \
+             `domain`",
         ),
         (
             json!([{"tool": "x", "argument": "to[0]", "from": []}]),
             "policy.guards[0].argument: expected a path such as `recipients[*]`, `event.title` or `*`",
+        ),
+        (
+            json!([{"tool": "x", "argument": "to", "domain": "a", "ports": [0]}]),
+            "policy.guards[0].ports: expected `any`, or a list of ports, got an array of 1",
+        ),
+        (
+            json!([{"tool": "x", "argument": "to", "at_least": "1"}]),
+            "policy.guards[0].at_least: expected a number, got the string \"1\"",
         ),
         (
             json!([{"tool": "x", "argument": "to", "form": ["user"]}]),
@@ -245,9 +421,9 @@ fn a_guard_that_cannot_be_meant_is_refused() {
 #[test]
 fn presets_guard_well_known_tools_and_each_of_their_guards_can_be_changed() {
     let guarded = |policy: &Policy, server: &str, tool: &str, arguments: Value| {
-        policy
-            .objection(&ToolName::alone(server, tool), arguments.as_object().expect("an object"), Some(&Origins::new()))
-            .map(|found| found.verdict)
+        let (arguments, origins) = (arguments.as_object().expect("an object"), Origins::new());
+        let name = ToolName::alone(server, tool);
+        policy.objection(&name, &schema_of(arguments), arguments, Some(&origins)).map(|found| found.verdict)
     };
     let careful = policy(&json!({"preset": "careful"}));
     for (server, tool, arguments) in [
@@ -266,6 +442,26 @@ fn presets_guard_well_known_tools_and_each_of_their_guards_can_be_changed() {
         assert_eq!(guarded(&careful, server, tool, arguments), Some(Verdict::Ask), "{server}/{tool}");
     }
     assert_eq!(guarded(&careful, "mail", "search_emails", json!({"to": "x"})), None);
+    for (server, tool, arguments) in [
+        ("web", "fetch", json!({"url": "https://evil.org/?q=mail"})),
+        ("playwright", "browser_navigate", json!({"url": "https://evil.org"})),
+        ("firecrawl", "firecrawl_scrape", json!({"url": "https://evil.org"})),
+        ("tavily", "tavily-extract", json!({"urls": ["https://evil.org"]})),
+        ("bank", "transfer", json!({"amount": -5})),
+    ] {
+        assert_eq!(guarded(&careful, server, tool, arguments), Some(Verdict::Ask), "{server}/{tool}");
+    }
+    let amounts = |amount: Value| {
+        let (origins, arguments) = (Arc::new(Origins::new()), json!({ "amount": amount }));
+        origins.add_program(&format!("{amount}"), None, true);
+        let name = ToolName::alone("bank", "send_money");
+        let arguments = arguments.as_object().expect("an object");
+        careful.objection(&name, &schema_of(arguments), arguments, Some(&origins)).map(|found| found.rule)
+    };
+    assert_eq!(amounts(json!(7)), None);
+    for amount in [json!(0), json!(-5), json!(-0.01)] {
+        assert!(amounts(amount.clone()).is_some_and(|rule| rule.contains("is not more than 0")), "{amount}");
+    }
     let strict = policy(&json!({"preset": "strict"}));
     assert_eq!(guarded(&strict, "web", "fetch", json!({"url": "https://evil.org"})), Some(Verdict::Deny));
     let changed = policy(&json!({"preset": "careful", "guards": [
