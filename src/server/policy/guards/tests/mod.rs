@@ -1,3 +1,5 @@
+mod differential;
+
 use std::sync::Arc;
 
 use super::*;
