@@ -86,6 +86,9 @@ pub struct Summary {
 /// The beginning of names that mark records of the server itself, which are no sessions.
 pub(crate) const OWN: &str = "lispbox/";
 
+/// The part of such a name, behind [`OWN`], that marks a record which never expires.
+pub(crate) const PERMANENT: &str = "permanent/";
+
 impl Summary {
     /// Returns true for a session, and false for another record that the server keeps beside them, such as a run that
     /// waits for approval.
@@ -212,7 +215,8 @@ pub trait Store: Send + Sync {
     fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem>;
 
     /// Expires the sessions that were not used for `unused` and returns their number. Their content is removed. Their
-    /// handles are remembered for the same time again, so that a caller learns why its handle is no longer valid.
+    /// handles are remembered for the same time again, so that a caller learns why its handle is no longer valid. A
+    /// record of the server itself with a name that begins with `lispbox/permanent/` never expires.
     ///
     /// # Errors
     /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].

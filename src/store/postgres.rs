@@ -6,7 +6,7 @@
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
-use super::{Key, LEASE, Lease, Problem, Store, Stored, Summary, handle};
+use super::{Key, LEASE, Lease, OWN, PERMANENT, Problem, Store, Stored, Summary, handle};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
@@ -195,6 +195,7 @@ impl Postgres {
                  UPDATE lispbox_session SET expired = TRUE, text = '', pieces = NULL, names = '{{}}' WHERE handle IN (
                      SELECT handle FROM lispbox_session
                      WHERE NOT expired AND {column} < now() - make_interval(secs => $1) AND lease_until <= now()
+                         AND NOT coalesce(names[1] LIKE '{OWN}{PERMANENT}%', FALSE)
                      LIMIT $2 FOR UPDATE SKIP LOCKED
                  ) RETURNING handle
              ), gone AS (

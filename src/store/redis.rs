@@ -6,7 +6,7 @@
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
-use super::{Key, LEASE, Lease, Problem, Store, Stored, Summary, handle};
+use super::{Key, LEASE, Lease, OWN as RECORD, PERMANENT, Problem, Store, Stored, Summary, handle};
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{
     AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, ParsingError, RedisError, Script, ScriptInvocation, Value,
@@ -256,10 +256,11 @@ impl Redis {
     /// Expires the sessions whose last use or creation is older than `age`, page by page.
     fn expire_by(&self, what: &str, age: Duration) -> Result<u64, Problem> {
         let (mut expired, mut passed) = (0, 0);
+        let permanent = format!("\n\"{RECORD}{PERMANENT}");
         loop {
             let ((more, next, seen), _): ((u64, u64, u64), _) = self.ask(async |connection, _| {
                 let mut invocation = self.scripts.expire.key(ALL);
-                invocation.arg(millis(age)).arg(passed).arg(&[SESSION, LEASED, OWN, what]);
+                invocation.arg(millis(age)).arg(passed).arg(&[SESSION, LEASED, OWN, what, &permanent]);
                 invocation.invoke_async(connection).await
             })?;
             expired += more;

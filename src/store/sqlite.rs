@@ -5,7 +5,7 @@
 
 use super::files::{self, Files};
 use super::pieces::{self, Digest, Pieces};
-use super::{Key, LEASE, Lease, Problem, Store, Stored, Summary, boot};
+use super::{Key, LEASE, Lease, OWN, PERMANENT, Problem, Store, Stored, Summary, boot};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -175,7 +175,8 @@ impl Sqlite {
     fn expire_by(&self, column: &str, since: i64) -> Result<u64, Problem> {
         let expire = format!(
             "UPDATE session SET expired = 1, text = '', pieces = NULL, names = '[]' WHERE handle IN (
-                 SELECT handle FROM session WHERE expired = 0 AND {column} < :since AND NOT {IS_LEASED} LIMIT {PAGE})"
+                 SELECT handle FROM session WHERE expired = 0 AND {column} < :since AND NOT {IS_LEASED}
+                 AND names NOT LIKE '[\"{OWN}{PERMANENT}%' LIMIT {PAGE})"
         );
         let expired = self.in_pages(|transaction| {
             let (boot, now, latest) = named_now();

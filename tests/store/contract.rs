@@ -193,6 +193,23 @@ fn sessions_that_were_made_long_ago_expire_though_they_are_used() {
 }
 
 #[test]
+fn permanent_records_never_expire() {
+    on_each_store(|open| {
+        let store = open();
+        let (pins, session) = (key("", "pins"), key("ann", "one"));
+        store.create(&pins, "{}", &names(&["lispbox/permanent/pins"])).expect("written");
+        store.create(&session, "text", &names(&["permanent", "lispbox"])).expect("written");
+        let begun = std::time::Instant::now();
+        while store.read(&session, 0) != Err(Problem::Expired) {
+            assert!(begun.elapsed() < Duration::from_secs(5), "it does not expire");
+            store.expire(Duration::ZERO).expect("they expire");
+            store.expire_old(Duration::ZERO).expect("they expire");
+        }
+        assert_eq!(store.read(&pins, 0).expect("it is kept").map(|read| read.text).as_deref(), Some("{}"));
+    });
+}
+
+#[test]
 fn the_sessions_of_a_principal_are_counted() {
     on_each_store(|open| {
         let store = open();
