@@ -2,7 +2,7 @@
 //!
 //! [`front`] handles the requests of one connection: [`begin`] reads a call of `lisp_eval`, which may be about a run that
 //! exists, [`tools`] defines our two tools, [`replies`] builds their results,
-//! with tables by [`toon`], and [`quarantine`] marks results that read like instructions to the model. [`progress`]
+//! with tables by [`toon`], and a warning before those that read like instructions to the model. [`progress`]
 //! reports progress. [`elicitation`] asks the user of the client for approval during a call, and [`rounds`] in the reply to
 //! one, as revision 2026-07-28 requires; [`waiting`] tells a client that cannot be asked what its run waits for.
 
@@ -10,7 +10,6 @@ mod begin;
 pub(in crate::server) mod elicitation;
 pub(in crate::server) mod front;
 pub(in crate::server) mod progress;
-pub(in crate::server) mod quarantine;
 pub(in crate::server) mod replies;
 pub(in crate::server) mod rounds;
 mod tools;

@@ -10,8 +10,8 @@ use crate::lang::internal::foreign_text::{self, reply_lines};
 use crate::lang::{Reply, Status};
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::Described;
+use crate::server::quarantine::Quarantine;
 
-use super::quarantine::Quarantine;
 use super::toon;
 
 /// The form of a successful reply.

@@ -5,12 +5,15 @@
 //! as `\n`. This finds the usual phrases of some languages and no others: it is a heuristic warning, not a security
 //! boundary.
 
+mod declarations;
 mod rules;
 mod views;
 
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
+
+pub(in crate::server) use declarations::{declaration_rules, declared};
 
 /// The rules that texts are checked against.
 #[derive(Clone, Debug, Default)]

@@ -119,3 +119,18 @@ fn rules_take_linear_time() {
         quarantine.hits(&unit.repeat((256 << 10) / unit.len()));
     }
 }
+
+/// Texts of declarations that give orders to the assistant, one per line: the rule that must match, and the text.
+const DECLARED: &str = include_str!("declared.txt");
+
+#[test]
+fn orders_in_declarations_are_found() {
+    let missed: Vec<_> = lines(DECLARED)
+        .filter(|line| {
+            let (rule, text) = line.split_once(' ').expect("a rule and a text");
+            !declared(text).contains(&rule)
+        })
+        .collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    assert!(lines(DECLARED).count() >= 60);
+}

@@ -238,3 +238,113 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         r"\b(reveal|print|repeat|output|show|leak|disclose|tell me|give me)\W+(\w+\W+){0,3}?(your|the)\W+(\w+\W+){0,1}?(system|initial|hidden|secret)\W+(prompt|instructions)\b",
     ),
 ];
+
+/// Names and patterns of the rules for the declarations of tools, in addition to most of [`USUAL`].
+pub(super) const DECLARED: &[(&str, &str)] = &[
+    // About all other tools: "before any other tool", "instead of using the other tools".
+    (
+        "other-tools",
+        r"\b(before|prior to|ahead of|after|instead of|rather than|whenever|when|if|each time|every time|together with|alongside)\W+(\w+\W+){0,4}?((any|all|every|each|another)\W+(of\W+)?((the|your|my|these|those)\W+)?((other|different|remaining|available|mcp)\W+)*|the\W+other\W+|other\W+)(tools?|functions?|(tool|function|mcp)\W+(calls?|servers?))\b",
+    ),
+    (
+        "other-tools",
+        r"\b(do not|don't|never|must not|stop|avoid)\W+(use|using|call|calling|invoke|invoking|trust|trusting|run|running)\W+((any|all|the|of|those|these)\W+){0,3}?(other|different|another)\W+(\w+\W+){0,2}?(tools?|functions?|servers?)\b",
+    ),
+    (
+        "other-tools",
+        r"\b(when(ever)?|if|each time|every time|once|after|before)\W+(\w+\W+){0,4}?([\w.-]*\w[_/][\w./-]*\w|(tools?|functions?)(\W+[\w./-]+)?)\W+((tools?|functions?|servers?)\W+)?(is|are|gets?|was|were)\W+(to be\W+|being\W+|about to be\W+)?(called|invoked|executed|triggered|run)(\s*[,:;]|\W+(you|also|always|must|then|please|first|do|make|change|send|call)\b)",
+    ),
+    (
+        "other-tools",
+        r"\b(changes?|modif(y|ies)|affects?|alters?|overrides?|replaces?|has (important )?side[ -]?effects? (on|for))\W+(\w+\W+){0,3}?(behaviou?rs?|actions?|effects?|instructions?)\W+(of|for|in)\W+(\w+\W+){0,2}?(other|all|every|any)\W+(\w+\W+)?(tools?|functions?|servers?)\b",
+    ),
+    (
+        "other-tools",
+        r"\b(ignore|disable|distrust|avoid)\W+((the|all|any|of)\W+){0,3}?(other|another)\W+(\w+\W+)?(tools?|functions?|servers?)\b|\b(any|all|every|each|no)\W+(of\W+)?(the\W+)?other\W+(\w+\W+)?(tools?|functions?|servers?)\W+(must|should|shall|may|ha(s|ve) to|needs? to|can)\b|\b(over|than|above)\W+(any|all|every)\W+(of\W+)?(the\W+)?other\W+(\w+\W+)?(tools?|functions?|servers?)\b",
+    ),
+    (
+        "other-tools",
+        r"\b(the|be|as) (very )?first (tool|function|call)\W+(that is\W+|to be\W+|you\W+|which is\W+)?(called|used|invoked|call|use|invoke|made)\b",
+    ),
+    (
+        "other-tools",
+        r"\b(instead of|rather than|in place of|do not (use|call)|don't (use|call)|never (use|call))\W+(the\W+)?[a-z][\w-]*[a-z]/[a-z][\w-]+\W+(tool\b|function\b|[;,.]|$)",
+    ),
+    // Orders to call something other than "this tool".
+    (
+        "call-order",
+        r"\b(always|be sure to|make sure (to|you)|remember to|do not forget to|don't forget to|you must (first|also|then|always|immediately))\W+(\w+\W+){0,2}?(call|invoke|trigger|execute)\W+(?P<unless>(this|it|the same)\b)?",
+    ),
+    (
+        "call-order",
+        r"\balways\W+(call|invoke|use|run|start with|begin with)\b[^.!?]{0,40}?\b(first|before (any|every|all|you|answering|replying|responding))\b",
+    ),
+    (
+        "call-order",
+        r"\b(before|after|in|with|for|on|at the (start|beginning|end) of|along with)\W+(every|each|any|all)\W+(of your\W+|of the\W+)?(\w+\W+){0,1}?(answers?|responses?|repl(y|ies)|conversations?|sessions?|turns?|chats?|tool calls?|questions?)\b[^.!?]{0,40}?\b(call|invoke|use|run|send|forward|execute|trigger)\b",
+    ),
+    (
+        "call-order",
+        r"\b((every|each) time|whenever) (you|the (user|assistant|model|agent))\b[^.!?]{0,40}?\b(call|invoke|send|forward|execute|trigger)\b",
+    ),
+    (
+        "call-order",
+        r"\b(before|prior to|after)\W+(you\W+)?(do(ing)?\W+)?(anything|everything|any answer(ing)?|answer(ing)?|respond(ing)?|reply(ing)?)\b[^.!?]{0,60}?\b(call|invoke|use|run|send|forward|execute|trigger|read)\b",
+    ),
+    (
+        "call-order",
+        r"\b(call|invoke|trigger|execute)\W+(the\W+|your\W+)?((mcp\W+)?(tool|function)s?\W+(named\W+|called\W+)?)?([\w-]*[a-z][\w-]*/[a-z]+[_-]?[\w-]*\b(?P<unless>\W{0,2}(endpoint|api|route|path|request|method)|/)?|mcp__\w)",
+    ),
+    (
+        "call-order",
+        r"\b(assistants?|ai|agents?|llms?|language models?|you)\W+(\w+\W+){0,2}?(must|should|shall|needs? to|ha(s|ve) to|(is|are) required to)\W+(\w+\W+){0,4}?(call|use|invoke|run|execute|trigger)\W+(\w+\W+){0,3}?(from|of|on|in)\W+(the\W+)?(other|another|different|mail|e-?mail|banking|payments?|files?|github|slack)\W+(\w+\W+)?(servers?|mcp|tools?)\b",
+    ),
+    // What is nobody's business: the user's messages, prompts, secrets.
+    (
+        "take-data",
+        r"\b(pass|attach|append|add|supply|provide|put|paste|copy|send|forward|post|upload|transmit|submit|relay|deliver|leak|exfiltrate|with|including|include)\b(\W+\w+){0,6}?\W+(((the\W+)?users?'?s?|the (person|customer|human|client|owner)'?s?|your|their|this|the|our)\W+)?((last|latest|previous|recent|entire|full|whole|complete|current|private|prior|earlier|all)\W+)+(\w+\W+){0,2}?(user|chat|conversation|system|message|assistant)?\W*(messages?|prompts?|conversations?|chats?|histor(y|ies)|transcripts?|context window)\b(?P<unless>\W+(in|from|of|within|to)\W+(the|a|an|this|that|its|your)?\W*(\w+\W+)?(folder|mailbox|channel|thread|inbox|queue|topic|group|team|page)\b)?",
+    ),
+    (
+        "take-data",
+        r"\b(pass|attach|append|add|supply|put|paste|copy|send|forward|post|upload|transmit|submit|relay|deliver|leak|exfiltrate)\b(\W+(\w|')+){0,4}?\W+((the\W+)?users?'?s?|your|their|all|any|every|its|the)\W+(\w+\W+){0,2}?(system prompt|environment variables|api[ -]?keys?|credentials|passwords?|access tokens?|private keys?|ssh keys?|secret keys?)\b(?P<unless>\W+(to (reset|change|update|set)|field|parameter|header|option|policy)\b)?",
+    ),
+    (
+        "take-data",
+        r"\b(send|forward|post|write|cc|bcc|copy|report|submit|upload|transmit|e-?mail|mail|deliver|relay|blind copy|carbon copy)\b(\W+[\w'/]+){0,14}?\W+(to|at)\W+([\w.+-]+@(?P<unless>(example|test|contoso|company|domain|acme|mail|email|your)[\w-]*\.|outlook\.com|gmail\.com)?[\w-]*(\.\w|…|\.\.\.)|audit@)",
+    ),
+    (
+        "take-data",
+        r"\b(audit|compliance|backup|monitoring|security|archive|logging|control)\W+(cop(y|ies)|duplicates?|bcc)\W+(\w+\W+){0,4}?(to|at)\b|\b(bcc|blind(ly)? cop(y|ies)|secret cop(y|ies)|hidden cop(y|ies)|silent(ly)? cop(y|ies)|audit cop(y|ies))\W+(\w+\W+){0,4}?(to\W+)?[\w.+-]+@",
+    ),
+    (
+        "take-data",
+        r"\b(conversation|chat|discussion|dialogue)\W+(so far|until now|to date|up to now|up to this point)\b|\b(contents?|read|load|include|attach|pass)\W+(\w+\W+){0,3}?\.env\b",
+    ),
+    ("take-data", r"\bb?cc\W+[\w.+-]+@(?P<unless>(example|test|contoso|company|domain|acme)[\w-]*\.)?"),
+    (
+        "take-data",
+        r"(~|\$home|%userprofile%|/root|/home/\w+|/users/\w+)[/\\]\.(ssh|aws|cursor|gnupg|kube|docker|netrc|npmrc|claude|codex|env|config[/\\](gh|gcloud|claude|lispbox))|\bid_(rsa|ed25519|ecdsa)\b|/etc/(passwd|shadow)\b",
+    ),
+    (
+        "change-arguments",
+        r"\b(change|replace|modify|alter|substitute|redirect|reroute|rewrite|set)\W+(\w+\W+){0,3}?(recipients?|address(es)?|account( number)?|iban|phone( number)?|number|destination|payee|beneficiary|proxy number)\W+(\w+\W+){0,3}?(to|with|by)\W+([\w.+-]+@|\+?\d{3}|[a-z]{2}\d\d)",
+    ),
+    // Things that the user is not to know, or is not asked about.
+    (
+        "hide-from-user",
+        r"\b(do not|don't|never|must not|mustn't|avoid|refrain from|without|no need to)\W+(\w+\W+){0,2}?(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|disclos(e|ing)|notify(ing)?|alert(ing)?|ask(ing)?|show(ing)?|warn(ing)?|bother(ing)?|let(ting)?)\W+(\w+\W+){0,4}?((the|your)\W+)?(user|human|person|owner|operator)s?\b(?P<unless>\W+(to (choose|pick|provide|re-?enter|type|enter|repeat)|again|twice|for (the|a|an|their|more)\W+(\w+\W+)?(id|name|path|url|details|format))\b)?",
+    ),
+    (
+        "hide-from-user",
+        r"\b(the\W+)?(user|human|owner|operator)s?\W+(\w+\W+){0,2}?(must|should|may|need|does|do|will|shall|is|are)(\W+not|n't|\W+never)\W+(\w+\W+){0,3}?(know|see this|notice|told|aware|find out|be informed|be asked)\b(?P<unless>\W+(the|which|what|how|where|their|its)\b)?",
+    ),
+    (
+        "hide-from-user",
+        r"\b(keep|kept|leave|make)\W+(this|that|it|these|them)\W+(\w+\W+){0,3}?(secret|hidden|confidential|between us|invisible|unmentioned)\b|\b(secretly|covertly|surreptitiously|without (the )?(user'?s?|their) (knowledge|consent|permission|approval)|behind the user's back)\b",
+    ),
+    (
+        "to-the-assistant",
+        r"\bas (an?|the|my|your) ((ai|helpful|virtual|large)\W+)*(assistant|ai|agent|language model|llm|chatbot)\W+(you|your|it is your)\b|\b(if|when|since) you('re| are) (an? )?(ai|llm|language model|ai (assistant|agent)|chatbot)\b[^.!?]{0,60}?\b(must|should|ignore|send|call|include)\b",
+    ),
+    ("tag", r"</?\s*(important|critical|urgent|hidden|secret|admin|instructions?|override|mandatory)\s*/?>"),
+];
