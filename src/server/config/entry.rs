@@ -16,7 +16,7 @@ use crate::server::policy::ToolPattern;
 use crate::server::text::{is_unreadable, one_line};
 
 use super::variables::{Scope, expand};
-use super::{Concealed, Endpoint, HttpTransport, Inherit, Policy, ServerConfig};
+use super::{Concealed, Endpoint, HttpTransport, Inherit, Pinning, Policy, ServerConfig};
 
 /// The keys that a server may have in a native file.
 const KEYS: &[&str] = &[
@@ -39,6 +39,7 @@ const KEYS: &[&str] = &[
     "start_timeout_seconds",
     "tool_timeout_seconds",
     "idle_seconds",
+    "pinning",
     "disabled",
     "enabled",
 ];
@@ -52,6 +53,7 @@ const OURS: &[&str] = &[
     "start_timeout_seconds",
     "tool_timeout_seconds",
     "idle_seconds",
+    "pinning",
 ];
 
 /// The supported keys of other clients.
@@ -100,6 +102,7 @@ impl Entry<'_> {
             tool_timeouts: self.tool_timeouts()?,
             start_timeout: self.seconds("start_timeout_seconds")?,
             idle: self.field("idle_seconds").map(|value| idle_seconds(".idle_seconds", value)).transpose()?,
+            pinning: self.field("pinning").map(|value| Pinning::read(".pinning", value)).transpose()?,
             file: self.scope.file.to_owned(),
         }))
     }

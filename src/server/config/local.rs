@@ -190,6 +190,7 @@ impl ServerConfig {
             tool_timeouts: BTreeMap::new(),
             start_timeout: None,
             idle: None,
+            pinning: None,
             inherit: Inherit::default(),
             secrets: Default::default(),
             file: file.to_owned(),

@@ -13,6 +13,7 @@ mod entry;
 mod functions;
 mod inherit;
 mod local;
+mod pinning;
 mod presence;
 mod sources;
 mod template;
@@ -41,6 +42,7 @@ pub(in crate::server) use functions::{Answering, Function};
 pub use inherit::Inherit;
 pub(in crate::server) use local::same_origin;
 pub use local::{Action, LocalTool, Words};
+pub use pinning::Pinning;
 pub use sources::{Origin, Sources};
 pub use template::Template;
 pub(in crate::server) use template::{Round, rounds};
@@ -64,6 +66,8 @@ pub struct Configuration {
     pub limits: BTreeMap<String, String>,
     /// Idle time after which a server without a setting of its own is stopped; zero means never.
     pub idle: Option<Duration>,
+    /// The treatment of changed tools of a server without a setting of its own.
+    pub pinning: Option<Pinning>,
     /// Descriptions of what was ignored, one sentence each.
     pub warnings: Vec<String>,
     /// The names of the files that were skipped.
@@ -94,6 +98,8 @@ pub struct ServerConfig {
     pub start_timeout: Option<Duration>,
     /// Idle time after which it is stopped, if configured; zero means never.
     pub idle: Option<Duration>,
+    /// The treatment of its tools that were changed, if configured.
+    pub pinning: Option<Pinning>,
     /// Environment variables that its processes inherit in addition to the usual ones.
     pub inherit: Inherit,
     /// The secrets in its configuration.
@@ -256,6 +262,11 @@ impl Configuration {
         let inherit = root.get("execution").and_then(|fields| fields.get("inherit"));
         configuration.inherit =
             Inherit::read(inherit, "execution.inherit").map_err(|wrong| error(&wrong.path, wrong.message))?;
+        let pinning = root.get("pinning").filter(|value| !value.is_null());
+        configuration.pinning = pinning
+            .map(|value| Pinning::read("pinning", value))
+            .transpose()
+            .map_err(|wrong| error(&wrong.path, wrong.message))?;
         configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
         if is_ours {
             let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
@@ -308,6 +319,7 @@ impl Configuration {
         self.policy.merge(other.policy);
         self.limits.extend(other.limits);
         self.idle = other.idle.or(self.idle);
+        self.pinning = other.pinning.or(self.pinning);
         self.inherit.extend(&other.inherit);
         self.warnings.extend(other.warnings);
     }
@@ -317,7 +329,7 @@ impl Configuration {
 const SERVERS: &[&str] = &["mcpServers", "mcp_servers", "servers"];
 
 /// The other keys of a native file.
-const OURS: &[&str] = &["local", "tools", "policy", "execution"];
+const OURS: &[&str] = &["local", "tools", "policy", "pinning", "execution"];
 
 /// True for a file of another client, in which other keys may have any value.
 fn is_a_clients(root: &Map<String, Value>) -> bool {

@@ -16,6 +16,7 @@ const OWN_KEYS: &[&str] = &[
     "timeout_seconds",
     "start_timeout_seconds",
     "tool_timeout_seconds",
+    "pinning",
     "idle_seconds",
     "disabled",
     "enabled",

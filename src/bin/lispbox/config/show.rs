@@ -44,6 +44,7 @@ impl Show {
             outln!("policy of all servers");
             rules.iter().for_each(|rule| outln!("  {rule}"));
         }
+        outln!("pinning of tools: {}", configuration.pinning.unwrap_or_default());
         outln!("limits (a flag `--limit NAME=VALUE` overrides all of them)");
         for (name, usual) in Limits::default().shown() {
             match configuration.limits.get(name) {
@@ -109,6 +110,9 @@ fn line(server: &ServerConfig) -> String {
     let secret = server.secrets.places();
     if !secret.is_empty() {
         line.push_str(&format!("\n    secret: {}", secret.join(", ")));
+    }
+    if let Some(pinning) = server.pinning {
+        line.push_str(&format!("\n    pinning: {pinning}"));
     }
     for rule in server.policy.lines() {
         line.push_str(&format!("\n    {rule}"));
