@@ -69,9 +69,10 @@ const PACKAGE: House = House {
     layers: &[
         &["store", "worker", "server/identity", "server/system", "server/text", "server/transport"],
         &["server/secrets"],
-        &["server/fields", "server/origins", "server/telemetry"],
+        &["server/fields", "server/origins", "server/quarantine", "server/telemetry"],
         &["server/policy"],
         &["server/audit", "server/config"],
+        &["server/pins"],
         &["server/admission", "server/downstream"],
         &["server/sessions"],
         &["server/runs"],

@@ -7,14 +7,15 @@
 //! |---|---|
 //! | transports | `stdio`: the server of one client, on standard input and output or other streams. `http`: the server of many clients, and their authentication |
 //! | assembly | `serve`: the options of a server, the state that its connections share, and signals |
-//! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, quarantine, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
+//! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
 //! | evaluations | `evaluations`: runs programs, with the host that the language sees |
 //! | runs | `runs`: the runs that wait for a person |
 //! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
+//! | pins | `pins`: how the servers declared their tools when these were first seen, and which changes a person has accepted |
 //! | rules and records | `config`: the configuration: files, their formats, and the servers in them. `audit`: the hash-chained record of all calls |
 //! | policy | `policy`: decides which tools may be called, whether a person is asked, and how often |
-//! | shared | `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
+//! | shared | `quarantine`: detects third-party text that reads like instructions to a model. `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
 //! | secrets | `secrets`: redacts all output |
 //! | origins | `origins`: which texts the tools, the user and the programs of a session have given |
 //! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
@@ -36,8 +37,10 @@ mod fields;
 mod http;
 mod identity;
 mod origins;
+mod pins;
 mod policy;
 mod protocol;
+mod quarantine;
 mod runs;
 mod secrets;
 mod serve;
@@ -55,7 +58,7 @@ pub use audit::{
 };
 pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Endpoint, Functions, HttpTransport, Inherit, LocalTool,
-    Origin, ServerConfig, Sources, Template, Words, read_document, server_namespace,
+    Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
 pub use connections::{Checked, Connections, Sampled};
 pub use downstream::{DownstreamOptions, Downstreams};
@@ -64,9 +67,10 @@ pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
+pub use pins::{DiffLine, PinReport, Pins, Review};
 pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
-pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
+pub use quarantine::Quarantine;
 pub use runs::LONGEST_RUN_KEY;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};

@@ -257,6 +257,8 @@ codes! {
     TextTooLong,
     /// A tool refuses its arguments.
     ToolArgumentError,
+    /// A server has changed a tool since it was pinned, and no person has accepted that.
+    ToolChanged,
     /// A policy denies a call.
     ToolDenied,
     /// A tool failed.

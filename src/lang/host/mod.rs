@@ -195,6 +195,8 @@ pub enum ToolErrorKind {
     TooLarge,
     /// The function behind the tool panicked.
     Panicked,
+    /// The server has changed the tool since it was pinned, and no person has accepted that; nothing was sent.
+    Changed,
 }
 
 impl ToolErrorKind {
@@ -207,6 +209,7 @@ impl ToolErrorKind {
             ToolErrorKind::Unavailable => "ServerUnavailable",
             ToolErrorKind::TooLarge => "ToolResultTooLarge",
             ToolErrorKind::Panicked => "ToolPanic",
+            ToolErrorKind::Changed => "ToolChanged",
         }
     }
 }

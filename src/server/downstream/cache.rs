@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::server::config::{Endpoint, ServerConfig};
-use crate::server::system::folders::{make_private, replace};
+use crate::server::system::folders::{make_private, readable, replace};
 use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lines::MOST_MARKS;
 
@@ -41,9 +41,7 @@ impl Cache {
             Endpoint::Local(tools) => format!("{tools:?}").hash(&mut hasher),
             Endpoint::Functions(_) => return None,
         }
-        let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
-        let readable: String = config.name.chars().filter(is_plain).take(40).collect();
-        Some(folder.join(kind).join(format!("{readable}-{:016x}", hasher.finish())))
+        Some(folder.join(kind).join(format!("{}-{:016x}", readable(&config.name), hasher.finish())))
     }
 
     /// Reads a file of at most `largest` bytes; `None` if there is none that can be used.

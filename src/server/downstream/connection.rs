@@ -17,8 +17,9 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
+use crate::lang::{ToolError, ToolErrorKind, ToolHints};
 use crate::server::identity::sha256;
+use crate::server::pins::Declaration;
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
@@ -376,7 +377,7 @@ fn failed(message: String) -> Failure {
 /// A tool list while it is being received.
 #[derive(Default)]
 pub(super) struct List {
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<Declaration>,
     /// Why tools are left out, a clause each.
     pub(super) left_out: Vec<String>,
     /// The hints of each tool by name, and the names that several tools with different hints share.
@@ -395,7 +396,7 @@ impl List {
                 tracing::debug!(server, "the tool {name} is left out: its server offers it to apps only");
                 continue;
             }
-            let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
+            let Some(tool) = declaration(tool).redacted(secrets) else {
                 self.leave_out(server, "a tool is left out: its name contains a secret".to_owned());
                 continue;
             };
@@ -404,8 +405,8 @@ impl List {
                 self.leave_out(server, format!("the tool {name} is left out: its name is empty or too long"));
                 continue;
             }
-            if let Some(hints) = self.names.insert(tool.name.clone(), tool.hints) {
-                if hints == tool.hints {
+            if let Some(hints) = self.names.insert(tool.name.clone(), tool.hints()) {
+                if hints == tool.hints() {
                     let name = foreign_text::name(&tool.name);
                     self.leave_out(server, format!("a second tool {name} is left out: another one has its name"));
                 } else {
@@ -414,7 +415,8 @@ impl List {
                 continue;
             }
             let schemas = Envelope::of(json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
-            self.bytes += schemas.bytes() + (tool.name.len() + tool.description.len()) as u64;
+            let texts = [tool.title.as_deref(), tool.description.as_deref(), Some(&tool.name)];
+            self.bytes += schemas.bytes() + texts.into_iter().flatten().map(str::len).sum::<usize>() as u64;
             self.marks += schemas.marks();
             if self.bytes > LARGEST_LIST || self.marks > lines::MOST_MARKS {
                 return false;
@@ -454,19 +456,13 @@ fn is_for_apps_only(tool: &rmcp::model::Tool) -> bool {
     visibility.is_some_and(|audiences| !audiences.is_empty() && audiences.iter().all(|audience| audience != "model"))
 }
 
-fn converted(server: &str, tool: rmcp::model::Tool) -> Tool {
-    let hints = tool.annotations.as_ref().map_or_else(ToolHints::default, |annotations| ToolHints {
-        read_only: annotations.read_only_hint,
-        destructive: annotations.destructive_hint,
-        idempotent: annotations.idempotent_hint,
-    });
-    Tool {
-        server: server.to_owned(),
+fn declaration(tool: rmcp::model::Tool) -> Declaration {
+    Declaration {
         input_schema: tool.schema_as_json_value(),
         output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
         name: tool.name.into_owned(),
-        description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
-        hints,
-        seen: None,
+        title: tool.title,
+        description: tool.description.map(|text| text.into_owned()),
+        annotations: json!(tool.annotations),
     }
 }

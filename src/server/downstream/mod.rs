@@ -34,6 +34,7 @@ mod shapes;
 mod shelf;
 mod sse;
 mod start;
+mod told;
 mod trial;
 mod unfit;
 mod words;
@@ -49,6 +50,7 @@ use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, T
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};
 use crate::server::identity::{Identity, LOCAL};
+use crate::server::pins::{PinReport, Pins, Review};
 use crate::server::policy::{Consent, Counts, Decision, Names, Policy, ToolName, no_approver};
 use crate::server::secrets::Secrets;
 use crate::server::system::folders;
@@ -77,6 +79,9 @@ pub struct DownstreamOptions {
     /// The folder in which tool lists and learned result shapes are stored, in files that only their owner can read;
     /// `None` disables that.
     pub cache: Option<PathBuf>,
+    /// The place where it is kept how the servers declared their tools. [`serve_stdio`](crate::server::serve_stdio) and
+    /// [`serve_http`](crate::server::serve_http) with a store use that.
+    pub pins: Pins,
     /// The folder in which logins at servers are stored; `None` disables storing them.
     pub logins: Option<PathBuf>,
     /// The policy for tools that applies in addition to the configuration, which may change.
@@ -95,6 +100,7 @@ impl Default for DownstreamOptions {
         DownstreamOptions {
             largest_message: crate::server::transport::lines::LARGEST_LINE,
             cache: folders::cache(),
+            pins: folders::pins().map_or_else(Pins::none, Pins::in_folder),
             logins: folders::usual_folder().map(|folder| folder.join("logins")),
             policy: Policy::default(),
             secrets: Secrets::of_environment(),
@@ -214,6 +220,7 @@ impl Downstreams {
         all.merge(self.shared.options.policy.clone());
         for mut config in configuration.servers {
             config.idle = config.idle.or(configuration.idle);
+            config.pinning = config.pinning.or(configuration.pinning);
             config.inherit.extend(&configuration.inherit);
             let mut rules = policy.clone();
             rules.merge(self.shared.options.policy.clone());
@@ -318,6 +325,28 @@ impl Downstreams {
         self.find(name).map(|server| server.left_out()).unwrap_or_default()
     }
 
+    /// Returns how the tools that a server has listed last compare with their pins.
+    pub fn pin_report(&self, name: &str) -> PinReport {
+        self.find(name).map(|server| server.pin_report()).unwrap_or_default()
+    }
+
+    /// Returns the changed and new tools of a server that no person has reviewed. Blocks.
+    ///
+    /// # Errors
+    /// Returns an error if no such server exists or its pins cannot be read.
+    pub fn reviews(&self, name: &str) -> Result<Vec<Review>, String> {
+        self.find(name).map_err(|error| error.message)?.reviews()
+    }
+
+    /// Accepts changed and new tools of a server as they were reviewed: they are pinned as they are now, and calls of
+    /// them go on in all processes. Returns the names of those that have changed again, which are not accepted. Blocks.
+    ///
+    /// # Errors
+    /// Returns an error if no such server exists or its pins cannot be written.
+    pub fn accept(&self, name: &str, reviewed: &[Review]) -> Result<Vec<String>, String> {
+        self.find(name).map_err(|error| error.message)?.accept(reviewed)
+    }
+
     /// Returns which arguments of a server's tools are not validated because their schemas cannot be used.
     pub(in crate::server) async fn unchecked(&self, name: &str) -> Vec<String> {
         match self.find(name) {
@@ -369,14 +398,20 @@ impl Downstreams {
         catalogue
     }
 
-    /// Returns the tools that are known without starting a server, with the result shapes that a principal has seen.
-    pub(in crate::server) async fn known_for(&self, principal: &str) -> Catalogue {
-        let mut catalogue = Catalogue::default();
+    /// Returns the tools that are known without starting a server as they may be quoted in the instructions for a client,
+    /// with the result shapes that a principal has seen, and the names of the servers that have others.
+    pub(in crate::server) async fn told_to(&self, principal: &str) -> (Catalogue, Vec<String>) {
+        let (mut catalogue, mut cut) = (Catalogue::default(), Vec::new());
         for server in self.all() {
             server.recall(principal).await;
-            catalogue.tools.extend(server.known_tools(principal).unwrap_or_default());
+            let name = server.name().to_owned();
+            let (principal, count) = (principal.to_owned(), server.known_anyhow().map_or(0, |tools| tools.len()));
+            let work = move || server.told(&principal);
+            let (tools, is_cut) = offload::linear(count.saturating_mul(INDEXED), work).await;
+            catalogue.tools.extend(tools);
+            cut.extend(is_cut.then_some(name));
         }
-        catalogue
+        (catalogue, cut)
     }
 
     /// Returns the allowed tools of all servers that match a query best, at most `most` of them.

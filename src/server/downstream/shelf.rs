@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::lang::{Tool, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig};
+use crate::server::pins::{Standing, Vetted};
 
 use super::arguments::CheckedTool;
 use super::cache::Cache;
@@ -44,6 +45,8 @@ struct KeptTool {
     output_schema: Option<Value>,
     #[serde(default)]
     hints: ToolHints,
+    #[serde(default)]
+    standing: Standing,
 }
 
 impl Shelf {
@@ -56,18 +59,21 @@ impl Shelf {
     }
 
     /// Reads the stored list; `None` if there is none that can be used.
-    pub(super) fn read(&self, server: &str) -> Option<KnownList<Arc<Tool>>> {
+    pub(super) fn read(&self, server: &str) -> Option<KnownList<Vetted>> {
         let kept: Kept = self.cache.read(self.file.as_ref()?, LARGEST, server)?;
-        let tool = |kept: KeptTool| Tool {
-            server: server.to_owned(),
-            name: kept.name,
-            description: kept.description,
-            input_schema: kept.input_schema,
-            output_schema: kept.output_schema,
-            hints: kept.hints,
-            seen: None,
+        let vetted = |kept: KeptTool| {
+            let tool = Tool {
+                server: server.to_owned(),
+                name: kept.name,
+                description: kept.description,
+                input_schema: kept.input_schema,
+                output_schema: kept.output_schema,
+                hints: kept.hints,
+                seen: None,
+            };
+            Vetted { tool: Arc::new(tool), standing: kept.standing }
         };
-        let tools = kept.tools.into_iter().map(|kept| Arc::new(tool(kept))).collect();
+        let tools = kept.tools.into_iter().map(vetted).collect();
         Some(KnownList { version: kept.version, tools })
     }
 
@@ -85,6 +91,7 @@ impl Shelf {
                 input_schema: tool.input_schema.clone(),
                 output_schema: tool.output_schema.clone(),
                 hints: tool.hints,
+                standing: checked.standing.clone(),
             }
         };
         self.cache.write(file, &Kept { version, tools: tools.iter().map(kept).collect() });
@@ -113,6 +120,7 @@ mod tests {
             tool_timeouts: Default::default(),
             start_timeout: None,
             idle: None,
+            pinning: None,
             inherit: Default::default(),
             secrets: Default::default(),
             file: String::new(),
@@ -131,7 +139,7 @@ mod tests {
         shelf.write(|| KnownList { version: "mail 1".into(), tools: checked(vec![Arc::new(tool)]) });
         let back = shelf.read("mail").expect("kept");
         assert_eq!(back.version, "mail 1");
-        let tool = &back.tools[0];
+        let tool = &back.tools[0].tool;
         assert_eq!((tool.name.as_str(), tool.description.as_str()), ("search", "finds"));
         assert_eq!(tool.hints.read_only, Some(true));
         assert!(Shelf::new(&cache, &config("http://b")).read("mail").is_none());

@@ -127,7 +127,8 @@ impl Front {
         let Ok(principal) = self.principal(context) else { return answer };
         let downstreams = self.evaluations.downstreams();
         downstreams.refresh();
-        match tools::instructions(&downstreams.servers(), &downstreams.known_for(&principal).await) {
+        let (told, cut) = downstreams.told_to(&principal).await;
+        match tools::instructions(&downstreams.servers(), &told, &cut) {
             Some(lines) => {
                 let lines = self.settings.replies.warned(downstreams.secrets().redact_own(lines));
                 answer.with_instructions(tools::within(&lines))

@@ -125,10 +125,10 @@ const UNLISTED: usize = 260;
 const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
                       (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
-/// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far, as far as
-/// there is room, so that a model can call them without listing them first, and the names of the other servers. If no
-/// tool is known, the servers, one line each.
-pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> Option<String> {
+/// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far and can be
+/// quoted, as far as there is room, so that a model can call them without listing them first, and the names of the
+/// other servers and of those in `cut`, which have further tools. If no tool is known, the servers, one line each.
+pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut: &[String]) -> Option<String> {
     let is_known = |server: &Server| known.tools.iter().any(|tool| tool.server == server.name);
     let (known_ones, others): (Vec<Server>, Vec<Server>) = servers.iter().cloned().partition(is_known);
     let told = if known_ones.is_empty() {
@@ -139,8 +139,13 @@ pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue) -> 
             list if list.is_empty() => list,
             list => format!("Not listed yet, (dir 'name) does: {list}\n"),
         };
-        let room = INSTRUCTIONS - HEADER.len() - others.len();
-        format!("{HEADER}{}{others}", outline(&known_ones, known, room))
+        let cut: Vec<&str> = cut.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+        let cut = match listed(&cut, UNLISTED, str::len) {
+            list if list.is_empty() => list,
+            list => format!("With further tools, (dir 'name) lists them: {list}\n"),
+        };
+        let room = INSTRUCTIONS - HEADER.len() - others.len() - cut.len();
+        format!("{HEADER}{}{cut}{others}", outline(&known_ones, known, room))
     };
     (!servers.is_empty()).then(|| told.trim_end().to_owned())
 }
@@ -209,7 +214,7 @@ mod tests {
     #[test]
     fn instructions_have_one_line_per_server() {
         let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
-        let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default());
+        let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default(), &[]);
         assert_eq!(instructions(&[]), None);
         assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
         let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");

@@ -14,10 +14,11 @@ use crate::server::admission::{Admission, Gate};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::Evaluations;
+use crate::server::pins::Pins;
 use crate::server::protocol::front::ServerSettings;
-use crate::server::protocol::quarantine::Quarantine;
 use crate::server::protocol::replies::{Replies, ReplyForm};
 use crate::server::protocol::rounds::Rounds;
+use crate::server::quarantine::Quarantine;
 use crate::server::runs::Runs;
 use crate::server::runs::recorded::RecordOptions;
 use crate::server::sessions::persistence::Persistence;
@@ -165,9 +166,12 @@ pub(in crate::server) struct Assembled {
 /// Assembles the shared state of the connections of those principals.
 pub(in crate::server) fn assemble(
     sandbox: Arc<dyn Sandbox>,
-    options: ServeOptions,
+    mut options: ServeOptions,
     allowances: Arc<Allowances>,
 ) -> Assembled {
+    if let Some(store) = &options.store {
+        options.downstream.pins = Pins::in_store(Arc::clone(store));
+    }
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
     let persistence = options.store.map(|store| Persistence::new(store, &options.sessions, Arc::clone(&allowances)));
     let evaluations = Arc::new(Evaluations::new(

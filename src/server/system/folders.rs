@@ -25,6 +25,23 @@ pub(in crate::server) fn cache() -> Option<PathBuf> {
     parent.map(|parent| parent.join("lispbox"))
 }
 
+/// Returns the folder of the pins of tools: `$LISPBOX_PINS`, or else one beside the folder that `$LISPBOX_CACHE` names, or
+/// else one among the user's settings. It is not in the cache, which may be deleted at any time.
+pub(in crate::server) fn pins() -> Option<PathBuf> {
+    if let Some(folder) = named("LISPBOX_PINS") {
+        return Some(folder);
+    }
+    let cache = named("LISPBOX_CACHE").filter(|folder| folder.as_os_str() != "off");
+    let beside = |cache: PathBuf| Some(cache.with_file_name(format!("{}-pins", cache.file_name()?.display())));
+    cache.and_then(beside).or_else(|| Some(usual_folder()?.join("pins")))
+}
+
+/// Returns the beginning of the name of a file about something with that name.
+pub(in crate::server) fn readable(name: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
+    name.chars().filter(is_plain).take(40).collect()
+}
+
 /// Returns the folder for lispbox among the user's settings on this system.
 pub fn usual_folder() -> Option<PathBuf> {
     let parent = if cfg!(windows) {

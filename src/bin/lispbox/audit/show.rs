@@ -16,7 +16,7 @@ use crate::context::Problem;
 use crate::output::{errln, outln};
 
 /// Outcomes of calls that `--outcome` accepts even if no call in the log has them. Evaluations may have any error code.
-const OUTCOMES: [&str; 11] = [
+const OUTCOMES: [&str; 12] = [
     "ok",
     ASKED,
     "stopped",
@@ -28,6 +28,7 @@ const OUTCOMES: [&str; 11] = [
     ToolErrorKind::Timeout.code(),
     ToolErrorKind::Unavailable.code(),
     ToolErrorKind::TooLarge.code(),
+    ToolErrorKind::Changed.code(),
 ];
 
 /// Maximum characters of a cell, such as the arguments, that are shown.

@@ -13,6 +13,7 @@ use crate::lang::internal::{closest, first_rounded, foreign_text};
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::fields::kind;
 use crate::server::identity::{LOCAL, sha256_of_json};
+use crate::server::pins::{Standing, Vetted};
 use crate::server::text::cut;
 use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lines::{LARGEST_LINE, MOST_MARKS};
@@ -41,6 +42,8 @@ const AT_ONCE_DEPTH: u32 = 32;
 /// A tool with the validation of its arguments.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
+    /// What its pin says about it.
+    pub(super) standing: Standing,
     /// The tool as shown to principals who have seen none of its results.
     plain: Arc<Tool>,
     /// The words that the tool uses to describe itself.
@@ -61,14 +64,19 @@ struct Results {
     shown: Arc<Tool>,
 }
 
-/// Prepares tools for the validation of their arguments.
+/// Prepares tools of the configuration or of this program for the validation of their arguments.
 pub(super) fn checked(tools: Vec<Arc<Tool>>) -> Vec<Arc<CheckedTool>> {
-    tools.into_iter().map(|tool| Arc::new(CheckedTool::new(tool))).collect()
+    vetted(tools.into_iter().map(|tool| Vetted { tool, standing: Standing::own() }))
+}
+
+/// Prepares tools of a server for the validation of their arguments.
+pub(super) fn vetted(tools: impl IntoIterator<Item = Vetted>) -> Vec<Arc<CheckedTool>> {
+    tools.into_iter().map(|Vetted { tool, standing }| Arc::new(CheckedTool::new(tool, standing))).collect()
 }
 
 impl CheckedTool {
     /// Wraps a tool; a result shape that it brings along counts as seen by [`LOCAL`].
-    fn new(tool: Arc<Tool>) -> CheckedTool {
+    fn new(tool: Arc<Tool>, standing: Standing) -> CheckedTool {
         let seen = tool.seen.as_ref().map(Seen::of);
         let tool = match seen {
             Some(_) => Arc::new(Tool { seen: None, ..(*tool).clone() }),
@@ -77,6 +85,7 @@ impl CheckedTool {
         let checked = CheckedTool {
             plain: shown(&tool, &Seen::default()),
             tool,
+            standing,
             words: OnceLock::new(),
             digest: OnceLock::new(),
             results: Mutex::default(),

@@ -1,6 +1,7 @@
 //! One downstream server: its tools, its rules and the calls to it.
 
 mod lifetime;
+mod pinned;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -15,6 +16,7 @@ use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::Announcer;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
+use crate::server::pins::{PinReport, ServerPins, Vetted};
 use crate::server::policy::{
     Consent, Counts, Decision, Effect, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
 };
@@ -46,6 +48,8 @@ pub(super) struct Downstream {
     rules: RwLock<Arc<Rules>>,
     timeouts: Timeouts,
     shelf: Shelf,
+    /// The pins of its tools; `None` if they come from no server.
+    pins: Option<ServerPins>,
     shapes: Shapes,
     /// Locked while the server is being started, so that only one start runs at a time.
     connection: AsyncMutex<Connecting>,
@@ -72,6 +76,8 @@ struct Known {
     names: Option<Arc<Names>>,
     /// Why other tools that the server has listed are left out.
     left_out: Vec<String>,
+    /// The outcome of the comparison of these tools with their pins.
+    pins: PinReport,
     /// True if the server itself has listed the tools; false if they were read from disk.
     is_own_list: bool,
     /// The connection over which they were listed; `None` for those from disk.
@@ -101,6 +107,7 @@ impl Downstream {
             local,
             known: Mutex::new(known),
             shelf: Shelf::new(&shared.cache, &config),
+            pins: options.pins.of(&config),
             shapes: Shapes::new(&shared.cache, &config),
             rules: RwLock::default(),
             timeouts: Timeouts::of(&config.tool_timeouts),
@@ -227,9 +234,12 @@ impl Downstream {
             let kept = self.shelf.read(self.name());
             // The list may have been written before a text in it was known to be a secret.
             let secrets = &self.shared.options.secrets;
-            let harmless = |tool: Arc<Tool>| secrets.redact_tool(Arc::unwrap_or_clone(tool)).map(Arc::new);
+            let harmless = |Vetted { tool, standing }: Vetted| {
+                let tool = secrets.redact_tool(Arc::unwrap_or_clone(tool))?;
+                Some(Vetted { tool: Arc::new(tool), standing })
+            };
             let read = kept.map(|KnownList { version, tools }| {
-                (version, arguments::checked(tools.into_iter().filter_map(harmless).collect()))
+                (version, arguments::vetted(tools.into_iter().filter_map(harmless)))
             });
             let mut known = self.known();
             known.shelf_was_read = true;
@@ -364,8 +374,17 @@ impl Downstream {
     async fn attempt(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, Failure> {
         let tool = &*call.given.tool;
         let link = self.link().await.map_err(|error| Failure::NotStarted(Some(error)))?;
-        let tools = self.listed(&link).await.map_err(Failure::harmless)?;
-        let Some(checked) = tools.iter().find(|checked| checked.tool.name == tool) else {
+        let mut tools = self.listed(&link).await.map_err(Failure::harmless)?;
+        let named = |tools: &[Arc<CheckedTool>]| tools.iter().find(|checked| checked.tool.name == tool).cloned();
+        let mut checked = named(&tools);
+        if let Some(held) = checked.as_ref().and_then(|checked| checked.standing.held.clone())
+            && self.may_be_accepted(tool, held).await
+        {
+            self.known().listed_by = None;
+            tools = self.listed(&link).await.map_err(Failure::harmless)?;
+            checked = named(&tools);
+        }
+        let Some(checked) = &checked else {
             let names = tools.iter().map(|checked| checked.tool.name.as_str());
             return Err(Failure::Final(ToolError {
                 kind: ToolErrorKind::Arguments,
@@ -374,6 +393,9 @@ impl Downstream {
                     .map(|name| format!("Did you mean {}?", foreign_text::qualified(self.name(), name))),
             }));
         };
+        if let Some(refusal) = self.refusal(checked) {
+            return Err(Failure::Final(refusal));
+        }
         let Checked { arguments, note, unchecked } = self.check(call, checked).await.map_err(Failure::Final)?;
         call.note = note;
         if call.rule.is_none()
@@ -511,14 +533,15 @@ impl Downstream {
             }
         }
         let list = connection.list().await?;
-        let tools: Vec<Arc<Tool>> = list.tools.into_iter().map(Arc::new).collect();
+        let (this, declared) = (Arc::clone(self), list.tools);
+        let (vetted, report) = offload::linear(usize::MAX, move || this.vet(declared)).await;
         self.recall_list().await;
         // Another version of the server may return something else.
         let version = connection.version();
         let before = self.known_list();
         let before = if before.version == version { before.tools } else { Vec::new() };
         let tools = offload::linear(usize::MAX, move || {
-            let tools = arguments::checked(tools);
+            let tools = arguments::vetted(vetted);
             let before: HashMap<&str, &CheckedTool> =
                 before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
             for tool in &tools {
@@ -533,6 +556,7 @@ impl Downstream {
             known.version = version;
             known.listed_by = Some(Arc::clone(connection));
             known.left_out = list.left_out;
+            known.pins = report;
             known.failed = None;
         }
         self.shapes.read_again();
