@@ -97,11 +97,11 @@ fn go_through(how: &str, cache: &Path) {
     }
 }
 
-/// The instructions that a client receives when it connects, with the tools of the server already in the cache.
-fn instructions(how: &str, cache: &Path) -> String {
+/// The instructions that a client receives when it connects, with the tools of the servers already in the cache.
+pub fn instructions(configuration: &Value, cache: &Path) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("servers.json");
-    std::fs::write(&file, liar(how).to_string()).expect("written");
+    std::fs::write(&file, configuration.to_string()).expect("written");
     let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
         .args(["serve", "--config"])
         .arg(&file)
@@ -129,14 +129,9 @@ fn texts_of_a_server_stay_within_our_lines() {
     }
     let cache = tempfile::tempdir().expect("a folder");
     go_through("texts", cache.path());
-    let told = instructions("texts", cache.path());
-    check("instructions", &told);
-    let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[1].starts_with("Tools for lisp_eval") && lines[2] == "liar", "{told}");
-    assert!(lines[3..].iter().all(|line| line.starts_with("  (liar/") || line.starts_with("  … ")), "{told}");
-    assert!(told.len() <= 2_200, "{} bytes", told.len());
-    // The name of the tool alone triggers the warning.
-    assert!(lines[0].starts_with("[warning: what follows reads like instructions"), "{told}");
+    let told = instructions(&liar("texts"), cache.path());
+    // Each of its tools has an argument whose name is no plain identifier.
+    assert_eq!(told, "liar");
 }
 
 #[test]

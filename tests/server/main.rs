@@ -47,6 +47,7 @@ mod lost_sessions;
 mod lying_server;
 mod metrics;
 mod paging;
+mod pins;
 #[cfg(unix)]
 mod plans;
 mod policy;

@@ -195,7 +195,14 @@ fn what_cannot_be_stored_is_said_once_and_nothing_is_stored_if_that_is_off() {
     assert_eq!(said.matches(warning).count(), 1, "{said}");
     std::fs::remove_file(scene.path("cache")).expect("removed");
     let off = |program: &str| {
-        printed(scene.command(&["eval", program]).env("LISPBOX_CACHE", "off").current_dir(scene.folder.path()).output())
+        printed(
+            scene
+                .command(&["eval", program])
+                .env("LISPBOX_CACHE", "off")
+                .env("LISPBOX_PINS", scene.path("pins"))
+                .current_dir(scene.folder.path())
+                .output(),
+        )
     };
     off("(crm/tickets)");
     assert!(!off("(dir)").contains("seen"));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use lispbox::lang::parse_size;
 use lispbox::server::{
-    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, RecordOptions, Redaction,
-    ReplyForm, Secrets, ServeOptions, serve_http, serve_stdio,
+    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Pins, Principals, Quarantine, RecordOptions,
+    Redaction, ReplyForm, Secrets, ServeOptions, serve_http, serve_stdio,
 };
 
 use crate::address::Address;
@@ -200,6 +200,25 @@ impl Serve {
             }
             _ => lispbox::store::open(url).map(drop).map_err(|message| store_problem(url, message)),
         }
+    }
+
+    /// Returns true if a store is named.
+    pub fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Returns the pins of tools in the store, if one is named. A SQLite file that does not exist is not created, and
+    /// has no pins.
+    ///
+    /// # Errors
+    /// Returns the reason why the store cannot be used.
+    pub fn pins(&self) -> Result<Option<Pins>, Problem> {
+        let Some(url) = &self.store else { return Ok(None) };
+        if url.strip_prefix("sqlite:").is_some_and(|path| !Path::new(path).exists()) {
+            return Ok(Some(Pins::none()));
+        }
+        let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
+        Ok(Some(Pins::in_store(store)))
     }
 
     fn serve(&self, prepared: Prepared, log: &LogWriter) -> Result<(), Problem> {

@@ -8,7 +8,7 @@ use clap::Args;
 use lispbox::lang::Tool;
 use lispbox::lang::internal::foreign_text;
 use lispbox::server::{
-    Checked, Connections, Downstreams, Effect, Endpoint, Sampled, ServeOptions, ServerConfig, Verdict,
+    Checked, Connections, Downstreams, Effect, Endpoint, PinReport, Sampled, ServeOptions, ServerConfig, Verdict,
 };
 
 use crate::context::Problem;
@@ -33,7 +33,10 @@ impl Check {
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
         let Prepared { options, redaction, .. } = self.serve.prepare()?;
         self.serve.check_store()?;
-        let ServeOptions { configuration, downstream, .. } = options;
+        let ServeOptions { configuration, mut downstream, .. } = options;
+        if let Some(pins) = self.serve.pins()? {
+            downstream.pins = pins;
+        }
         for warning in &configuration.warnings {
             outln!("warning: {warning}");
         }
@@ -74,6 +77,7 @@ impl Check {
                     for left_out in connections.downstreams().left_out(name) {
                         outln!("warning: {name}: {left_out}");
                     }
+                    pinned(connections.downstreams(), name);
                     for warning in unchecked.iter().chain(unguarded) {
                         outln!("warning: {warning}");
                     }
@@ -111,6 +115,30 @@ impl Check {
         }
         outln!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
         Ok(ExitCode::FAILURE)
+    }
+}
+
+/// Prints how the tools of a server compare with their pins.
+fn pinned(downstreams: &Downstreams, server: &str) {
+    let PinReport { pinned, new, held, passed, suspicious, problem } = downstreams.pin_report(server);
+    if let Some(problem) = problem {
+        outln!("warning: {server}: the pins of its tools: {problem}");
+    } else if pinned > 0 {
+        outln!("pinned  {server}: {} at first sight", counted(pinned, "tool"));
+    }
+    for (tools, event) in [
+        (held, "changed since pinned, and held"),
+        (passed, "changed since pinned, and not held"),
+        (new, "new since the server was pinned"),
+    ] {
+        if !tools.is_empty() {
+            let count = counted(tools.len(), "tool");
+            outln!("warning: {server}: {count} {event}: {}; see `lispbox config review {server}`", names(tools.iter()));
+        }
+    }
+    for (tool, rules) in suspicious {
+        let name = foreign_text::qualified(server, &tool);
+        outln!("warning: {name} reads like instructions to the assistant ({})", rules.join(", "));
     }
 }
 

@@ -1,8 +1,9 @@
-//! `lispbox config`: shows, checks and imports the configuration.
+//! `lispbox config`: shows, checks and imports the configuration, and reviews changes of the tools in it.
 
 mod check;
 mod import;
 mod imported;
+mod review;
 mod show;
 
 use std::process::ExitCode;
@@ -11,7 +12,8 @@ use clap::{Args, Subcommand};
 
 use crate::context::Problem;
 
-/// Shows, checks and imports the configuration: the downstream servers and the rules for them.
+/// Shows, checks and imports the configuration: the downstream servers and the rules for them. Reviews how servers have
+/// changed their tools.
 #[derive(Args)]
 pub struct Config {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ enum Action {
     Show(show::Show),
     Check(Box<check::Check>),
     Import(import::Import),
+    Review(Box<review::Review>),
 }
 
 impl Config {
@@ -32,6 +35,7 @@ impl Config {
             Action::Show(action) => action.run(command_line).map(|()| ExitCode::SUCCESS),
             Action::Check(action) => action.run(),
             Action::Import(action) => action.run(),
+            Action::Review(action) => action.run(),
         };
         outcome.unwrap_or_else(Problem::report)
     }
