@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// What the grants that are there cover.
+/// The calls that the grants cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     is_unlimited: bool,

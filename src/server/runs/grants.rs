@@ -320,7 +320,7 @@ impl StoredGrants {
     }
 }
 
-/// What a grant has to cover: a tool, or one call of it.
+/// The calls that a grant has to cover: all of a tool, or one of them.
 struct Wanted {
     server: Arc<str>,
     tool: Arc<str>,
