@@ -8,28 +8,16 @@ use std::sync::LazyLock;
 
 use crate::server::identity::sha256_of_json;
 
-use super::{Rule, USUAL, rules, views};
+use super::{matching, rules, views, words};
 
 /// The names of rules for replies that ordinary declarations match.
 const NOT_FOR_DECLARATIONS: [&str; 2] = ["tool-order", "to-the-assistant"];
 
-/// The rules that are for declarations alone, compiled when a declaration is first checked.
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rule = |(name, pattern): &(&str, &str)| Rule::new(name, &rules::plain(pattern));
-    rules::DECLARED.iter().map(rule).collect::<Result<_, _>>().expect("the patterns for declarations are right")
-});
-
 /// Returns the names of the rules that match in a text of a declaration, each once.
 pub(in crate::server) fn declared(text: &str) -> Vec<&'static str> {
     let views = views::views(text);
-    let usual = USUAL.iter().filter(|rule| !NOT_FOR_DECLARATIONS.contains(&rule.name.as_str()));
-    let mut hits: Vec<&'static str> = Vec::new();
-    for rule in usual.chain(RULES.iter()) {
-        if !hits.contains(&rule.name.as_str()) && views.iter().any(|view| rule.finds(view)) {
-            hits.push(&rule.name);
-        }
-    }
-    hits
+    let usual = words::USUAL.candidates(&views, &NOT_FOR_DECLARATIONS);
+    matching(usual.into_iter().chain(words::DECLARED.candidates(&views, &[])), &views)
 }
 
 /// Returns a name of the rules, which changes with them.

@@ -8,8 +8,9 @@
 mod declarations;
 mod rules;
 mod views;
+mod words;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use regex::Regex;
 
@@ -28,13 +29,6 @@ enum Rules {
     Usual,
     Own(Arc<[Rule]>),
 }
-
-/// The built-in rules, compiled when a text is first checked against them, so that a program which does not serve
-/// avoids the cost.
-static USUAL: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rule = |(name, pattern): &(&str, &str)| Rule::new(name, &rules::plain(pattern));
-    rules::USUAL.iter().map(rule).collect::<Result<_, _>>().expect("the usual patterns are right")
-});
 
 #[derive(Debug)]
 struct Rule {
@@ -93,23 +87,26 @@ impl Quarantine {
 
     /// Returns the names of the rules that match in a text, each once.
     pub(in crate::server) fn hits(&self, text: &str) -> Vec<&str> {
-        let mut hits: Vec<&str> = Vec::new();
-        let rules: &[Rule] = match &self.rules {
-            Rules::Usual => &USUAL,
-            Rules::Own(rules) => rules,
-        };
-        if rules.is_empty() {
-            return hits;
+        if matches!(&self.rules, Rules::Own(rules) if rules.is_empty()) {
+            return Vec::new();
         }
         let views = views::views(text);
-        for rule in rules {
-            let finds = || views.iter().any(|view| rule.finds(view));
-            if !hits.contains(&rule.name.as_str()) && finds() {
-                hits.push(&rule.name);
-            }
+        match &self.rules {
+            Rules::Usual => matching(words::USUAL.candidates(&views, &[]), &views),
+            Rules::Own(rules) => matching(rules.iter(), &views),
         }
-        hits
     }
+}
+
+/// Returns the names of the rules that match in one of the views of a text, each once.
+fn matching<'r>(rules: impl IntoIterator<Item = &'r Rule>, views: &[String]) -> Vec<&'r str> {
+    let mut hits: Vec<&str> = Vec::new();
+    for rule in rules {
+        if !hits.contains(&rule.name.as_str()) && views.iter().any(|view| rule.finds(view)) {
+            hits.push(&rule.name);
+        }
+    }
+    hits
 }
 
 #[cfg(test)]

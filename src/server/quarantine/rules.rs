@@ -299,7 +299,7 @@ pub(super) const DECLARED: &[(&str, &str)] = &[
         "call-order",
         r"\b(assistants?|ai|agents?|llms?|language models?|you)\W+(\w+\W+){0,2}?(must|should|shall|needs? to|ha(s|ve) to|(is|are) required to)\W+(\w+\W+){0,4}?(call|use|invoke|run|execute|trigger)\W+(\w+\W+){0,3}?(from|of|on|in)\W+(the\W+)?(other|another|different|mail|e-?mail|banking|payments?|files?|github|slack)\W+(\w+\W+)?(servers?|mcp|tools?)\b",
     ),
-    // What is nobody's business: the user's messages, prompts, secrets.
+    // Data of the user: messages, prompts, secrets.
     (
         "take-data",
         r"\b(pass|attach|append|add|supply|provide|put|paste|copy|send|forward|post|upload|transmit|submit|relay|deliver|leak|exfiltrate|with|including|include)\b(\W+\w+){0,6}?\W+(((the\W+)?users?'?s?|the (person|customer|human|client|owner)'?s?|your|their|this|the|our)\W+)?((last|latest|previous|recent|entire|full|whole|complete|current|private|prior|earlier|all)\W+)+(\w+\W+){0,2}?(user|chat|conversation|system|message|assistant)?\W*(messages?|prompts?|conversations?|chats?|histor(y|ies)|transcripts?|context window)\b(?P<unless>\W+(in|from|of|within|to)\W+(the|a|an|this|that|its|your)?\W*(\w+\W+)?(folder|mailbox|channel|thread|inbox|queue|topic|group|team|page)\b)?",
