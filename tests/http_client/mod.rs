@@ -65,7 +65,9 @@ impl Server {
     pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
         command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
-        command.env_remove("LISPBOX_TOKEN").envs(variables.iter().copied());
+        // Pins of an earlier run would hold the tools of a server that has changed since.
+        let pins = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pins-{}", std::process::id()));
+        command.env("LISPBOX_PINS", pins).env_remove("LISPBOX_TOKEN").envs(variables.iter().copied());
         Server::of(command)
     }
 

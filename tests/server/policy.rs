@@ -145,7 +145,11 @@ fn config_check_shows_what_tools_say_of_themselves() {
     let Some(files) = filesystem(folder.path()) else { return };
     let file = folder.path().join("servers.json");
     std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
-    let checked = Command::new(env!("CARGO_BIN_EXE_lispbox")).args(["config", "check", "--config"]).arg(&file).output();
+    let checked = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+        .args(["config", "check", "--config"])
+        .arg(&file)
+        .env("LISPBOX_CACHE", folder.path().join("cache"))
+        .output();
     let said = String::from_utf8(checked.expect("it runs").stdout).expect("text");
     assert!(said.contains("read_only, 1 writes, 3 destructive: ask)"), "{said}");
 }

@@ -207,15 +207,14 @@ impl Serve {
         self.store.is_some()
     }
 
-    /// Returns the pins of tools in the store, if one is named. A SQLite file that does not exist is not created, and
-    /// has no pins.
+    /// Returns the pins of tools in the store, if one is named and exists. A SQLite file is not created.
     ///
     /// # Errors
     /// Returns the reason why the store cannot be used.
     pub fn pins(&self) -> Result<Option<Pins>, Problem> {
         let Some(url) = &self.store else { return Ok(None) };
         if url.strip_prefix("sqlite:").is_some_and(|path| !Path::new(path).exists()) {
-            return Ok(Some(Pins::none()));
+            return Ok(None);
         }
         let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
         Ok(Some(Pins::in_store(store)))

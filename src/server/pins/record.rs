@@ -66,7 +66,7 @@ impl Pin {
     fn standing(&self) -> Standing {
         let Suspicions { names, .. } = &self.suspicions;
         let is_quotable = self.suspicions.is_empty() && !self.is_new;
-        Standing { is_quotable, is_nameable: names.is_empty(), held: None }
+        Standing { is_quotable, is_nameable: names.is_empty(), suspicions: self.suspicions.all(), held: None }
     }
 }
 

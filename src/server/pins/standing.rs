@@ -16,6 +16,9 @@ pub(in crate::server) struct Standing {
     /// True if its name and those of its arguments may be quoted there.
     #[serde(default)]
     pub(in crate::server) is_nameable: bool,
+    /// The quarantine rules that match in its declaration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) suspicions: Vec<String>,
     /// Why it may not be called, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::server) held: Option<Held>,
@@ -24,7 +27,7 @@ pub(in crate::server) struct Standing {
 impl Standing {
     /// The standing of a tool that is part of the configuration or of this program.
     pub(in crate::server) fn own() -> Standing {
-        Standing { is_quotable: true, is_nameable: true, held: None }
+        Standing { is_quotable: true, is_nameable: true, ..Standing::default() }
     }
 }
 

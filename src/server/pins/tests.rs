@@ -123,7 +123,7 @@ fn a_change_is_recorded_until_it_is_accepted_or_taken_back() {
     pins.vet(vec![before.clone()]);
     let (vetted, _) = pins.vet(vec![after.clone()]);
     let held = vetted[0].standing.held.clone().expect("it is held");
-    assert_eq!(vetted[0].tool.description, format!("{HELD} Pays."));
+    assert_eq!(vetted[0].tool.description, format!("{HELD}Pays."));
     assert!(!pins.has_moved_on("pay", &held));
     let reviews = pins.reviews().expect("they can be read");
     assert_eq!((reviews.len(), reviews[0].parts[0].0.as_str()), (1, "title"));

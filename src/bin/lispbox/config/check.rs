@@ -8,7 +8,7 @@ use clap::Args;
 use lispbox::lang::Tool;
 use lispbox::lang::internal::foreign_text;
 use lispbox::server::{
-    Checked, Connections, Downstreams, Effect, Endpoint, PinReport, Sampled, ServeOptions, ServerConfig, Verdict,
+    Checked, Connections, Downstreams, Effect, Endpoint, PinReport, Pins, Sampled, ServeOptions, ServerConfig, Verdict,
 };
 
 use crate::context::Problem;
@@ -34,8 +34,13 @@ impl Check {
         let Prepared { options, redaction, .. } = self.serve.prepare()?;
         self.serve.check_store()?;
         let ServeOptions { configuration, mut downstream, .. } = options;
-        if let Some(pins) = self.serve.pins()? {
-            downstream.pins = pins;
+        match self.serve.pins()? {
+            Some(pins) => downstream.pins = pins,
+            None if self.serve.has_store() => {
+                outln!("warning: no tools are pinned, since the store does not exist yet");
+                downstream.pins = Pins::none();
+            }
+            None => {}
         }
         for warning in &configuration.warnings {
             outln!("warning: {warning}");

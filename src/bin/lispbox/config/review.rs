@@ -45,8 +45,12 @@ impl Review {
         }
         let Prepared { mut options, .. } = self.serve.prepare()?;
         self.serve.check_store()?;
-        if let Some(pins) = self.serve.pins()? {
-            options.downstream.pins = pins;
+        match self.serve.pins()? {
+            Some(pins) => options.downstream.pins = pins,
+            None if self.serve.has_store() => {
+                return Err(Problem::Usage("the store does not exist yet, so no tools are pinned in it".to_owned()));
+            }
+            None => {}
         }
         let store = if self.serve.has_store() { " --store …" } else { "" };
         let wanted: Vec<Wanted<'_>> = self.names.iter().map(|name| Wanted::of(name)).collect();

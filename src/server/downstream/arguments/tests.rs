@@ -8,7 +8,7 @@ use super::*;
 
 fn tool(schema: Value) -> CheckedTool {
     let tool = Tool { server: "mail".into(), name: "search".into(), input_schema: schema, ..Tool::default() };
-    CheckedTool::new(Arc::new(tool))
+    CheckedTool::new(Arc::new(tool), Standing::default())
 }
 
 fn search() -> CheckedTool {
