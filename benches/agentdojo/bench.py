@@ -1,6 +1,6 @@
 """Measures provenance guards on AgentDojo: questions about legitimate calls, and injections that are stopped.
 
-    python bench.py [--lispbox PATH] [--suite NAME] [--limit N] [--without-guards] [--output FILE]
+    python bench.py [--lispbox PATH] [--suite NAME] [--limit N] [--preset NAME] [--without-guards] [--output FILE]
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ class Bench:
         if not options.without_laundering:
             self.attempts |= programs.LAUNDERINGS | {name: programs.scalar for name in (REPEAT, CLOSE)}
         self.server = Server(suite)
-        policy = None if options.without_guards else HERE / "policies" / f"{suite}.yaml"
-        self.flags = configuration(folder, suite, self.server.listen(), policy)
+        guards = ["--config", str(HERE / "policies" / f"{suite}.yaml")]
+        if options.preset:
+            guards = ["--guards", options.preset]
+        if options.without_guards:
+            guards = []
+        self.flags = configuration(folder, suite, self.server.listen(), guards)
         self.user_tasks = dict(list(suites.user_tasks(suite).items())[: options.limit])
         self.injection_tasks = dict(list(suites.injection_tasks(suite).items())[: options.limit])
 
@@ -137,6 +141,7 @@ def main() -> None:
     parser.add_argument("--lispbox", default="lispbox", metavar="PATH", help="the binary")
     parser.add_argument("--suite", choices=suites.NAMES, action="append", help="only this suite; may be repeated")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N user tasks and N injection tasks")
+    parser.add_argument("--preset", metavar="NAME", help="the guards of a preset, in place of the policy of each suite")
     parser.add_argument("--without-guards", action="store_true", help="allow every call, for comparison")
     parser.add_argument("--without-laundering", action="store_true", help="send the values of injections only plainly")
     parser.add_argument("--output", type=Path, default=Path("agentdojo.json"), metavar="FILE", help="the results")

@@ -27,13 +27,13 @@ class Reply:
         return known.get(self.error, "error")
 
 
-def configuration(folder: Path, suite: str, url: str, policy: Path | None) -> list[str]:
+def configuration(folder: Path, suite: str, url: str, guards: list[str]) -> list[str]:
     """Writes the configuration of a suite, in which the annotations of its tools decide nothing; returns its flags."""
     servers = folder / f"{suite}.yaml"
     servers.write_text(
         f"servers:\n  - {{ name: {suite}, transport: http, url: {url} }}\npolicy: {{ allow: ['{suite}/*'] }}\n"
     )
-    return ["--config", str(servers), *(["--config", str(policy)] if policy else [])]
+    return ["--config", str(servers), *guards]
 
 
 class Lispbox:
