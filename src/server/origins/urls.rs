@@ -223,6 +223,11 @@ pub(in crate::server) fn links(text: &str, rules: &UrlRules) -> Result<Vec<Strin
             found.push(link_authority(link, rules)?);
         }
     }
+    // A parser that takes more for the URL finds user information, or drops the character.
+    let is_odd = |c: char| c.is_control() && !c.is_whitespace();
+    if !found.is_empty() && (text.contains(is_odd) || ["\"@", "<@", ">@"].iter().any(|odd| text.contains(odd))) {
+        return Err("it has a character that a URL cannot have");
+    }
     Ok(found)
 }
 
@@ -427,6 +432,8 @@ mod tests {
             "=//u@b.org",
             "%5chttps://b.org",
             "xhttps://a.org",
+            "https://a.org\"@b.org/",
+            "https://a.org\u{0}.b.org/",
             "https://a.orghttps://a.org",
             "\u{e4}http(://a.org",
             "https://a.org/?u=https://b@c.org/",

@@ -18,7 +18,7 @@ pub(in crate::server) struct Standing {
     pub(in crate::server) is_nameable: bool,
     /// The quarantine rules that match in its declaration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) suspicions: Vec<String>,
+    pub(in crate::server) suspicions: Vec<String>,
     /// Why it may not be called, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::server) held: Option<Held>,

@@ -25,8 +25,8 @@ pub(super) struct Siblings<'g> {
     pub(super) own: &'g [ArgumentPath],
     /// The paths of other guards of the tool that are at least as strict.
     pub(super) others: Vec<&'g ArgumentPath>,
-    /// Further arguments that the guard lists.
-    pub(super) listed: &'g [String],
+    /// Further arguments that the guard, or one that is at least as strict, lists.
+    pub(super) listed: Vec<&'g str>,
     pub(super) schema: &'g Value,
 }
 
@@ -92,16 +92,16 @@ impl Siblings<'_> {
 
     /// Returns why an argument that no path covers may take the place of one.
     fn beside(&self, name: &str, place: &str, rests: &[Rest<'_>], schemas: &[&Value]) -> Option<String> {
-        if self.listed.iter().any(|listed| listed == place) {
+        if self.listed.contains(&place) {
             return None;
         }
-        let argument = foreign_text::line(place);
+        let argument = foreign_text::json(&Value::from(place));
         if declared(schemas, name).is_empty() {
-            return Some(format!("the schema of the tool does not declare `{argument}`"));
+            return Some(format!("the schema of the tool does not declare {argument}"));
         }
         let is_like =
             |rest: &&Rest<'_>| rest.is_own && matches!(rest.steps, [Step::Field(field), ..] if looks_like(field, name));
-        rests.iter().find(is_like).map(|_| format!("`{argument}` looks like one of them"))
+        rests.iter().find(is_like).map(|_| format!("{argument} looks like one of them"))
     }
 
     /// Adds the schemas that those refer to, combine or choose from.
@@ -156,8 +156,7 @@ mod tests {
 
     fn stray(paths: &[&str], listed: &[&str], schema: &Value, arguments: &Value) -> Option<String> {
         let own: Vec<ArgumentPath> = paths.iter().map(|path| ArgumentPath::new(path).expect("a path")).collect();
-        let listed: Vec<String> = listed.iter().map(|name| (*name).to_owned()).collect();
-        let siblings = Siblings { own: &own, others: Vec::new(), listed: &listed, schema };
+        let siblings = Siblings { own: &own, others: Vec::new(), listed: listed.to_vec(), schema };
         siblings.stray(arguments.as_object().expect("an object"))
     }
 
@@ -181,15 +180,15 @@ mod tests {
             );
         }
         for (arguments, expected) in [
-            (json!({"to": "a", "to ": "b"}), "the schema of the tool does not declare `to `"),
-            (json!({"recipient": "b"}), "the schema of the tool does not declare `recipient`"),
-            (json!({"Subject": "b"}), "the schema of the tool does not declare `Subject`"),
-            (json!({"t\u{43e}": "b"}), "`t\u{43e}` looks like one of them"),
-            (json!({"to[0]": "b"}), "`to[0]` looks like one of them"),
-            (json!({"event": {"cc": "b"}}), "the schema of the tool does not declare `event.cc`"),
+            (json!({"to": "a", "to ": "b"}), "the schema of the tool does not declare \"to \""),
+            (json!({"recipient": "b"}), "the schema of the tool does not declare \"recipient\""),
+            (json!({"Subject": "b"}), "the schema of the tool does not declare \"Subject\""),
+            (json!({"t\u{43e}": "b"}), "\"t\u{43e}\" looks like one of them"),
+            (json!({"to[0]": "b"}), "\"to[0]\" looks like one of them"),
+            (json!({"event": {"cc": "b"}}), "the schema of the tool does not declare \"event.cc\""),
             (
                 json!({"event": {"attendees": [{"email": "a"}, {"mail": "b"}]}}),
-                "the schema of the tool does not declare `event.attendees[1].mail`",
+                "the schema of the tool does not declare \"event.attendees[1].mail\"",
             ),
         ] {
             let found = stray(&["to", "event.attendees[*].email"], &["listed"], &schema, &arguments);

@@ -228,8 +228,10 @@ impl Guard {
     fn stray(&self, arguments: &Map<String, Value>, schema: &Value, guards: &[&Guard]) -> Option<Objection> {
         let is_as_strict =
             |other: &&&Guard| other.otherwise >= self.otherwise && (self.is_of_preset || !other.is_of_preset);
-        let others = guards.iter().filter(is_as_strict).flat_map(|other| &other.arguments).collect();
-        let siblings = Siblings { own: &self.arguments, others, listed: &self.undeclared, schema };
+        let as_strict: Vec<&&Guard> = guards.iter().filter(is_as_strict).collect();
+        let others = as_strict.iter().flat_map(|other| &other.arguments).collect();
+        let listed = as_strict.iter().flat_map(|other| &other.undeclared).map(String::as_str).collect();
+        let siblings = Siblings { own: &self.arguments, others, listed, schema };
         // A preset names more tools than it is meant for.
         if self.is_of_preset && !siblings.has_guarded(arguments) {
             return None;

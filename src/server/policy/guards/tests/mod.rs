@@ -355,11 +355,11 @@ fn a_server_gets_no_argument_that_may_take_the_place_of_a_guarded_one() {
     assert_eq!(check(json!({"to": "a", "body": "b", "trace": 1, "bcc": "a"})), None);
     let before = "`policy.guards[0]` of servers.yaml guards arguments of this tool, and";
     for (name, why) in [
-        ("to ", "the schema of the tool does not declare `to `"),
-        ("to[0]", "the schema of the tool does not declare `to[0]`"),
-        ("recipient", "the schema of the tool does not declare `recipient`"),
-        ("Body", "the schema of the tool does not declare `Body`"),
-        ("cc", "the schema of the tool does not declare `cc`"),
+        ("to ", "the schema of the tool does not declare \"to \""),
+        ("to[0]", "the schema of the tool does not declare \"to[0]\""),
+        ("recipient", "the schema of the tool does not declare \"recipient\""),
+        ("Body", "the schema of the tool does not declare \"Body\""),
+        ("cc", "the schema of the tool does not declare \"cc\""),
     ] {
         let found = check(json!({"to": "a", name: "a"}));
         assert_eq!(found, Some(format!("{before} {why}")));
