@@ -352,7 +352,7 @@ struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     fn begin(worker: &'a mut Worker, host: Arc<dyn Host>, limits: &Limits, compute: Duration) -> Conversation<'a> {
-        worker.bound(most_memory(limits), Stacks::default().bytes_for(limits));
+        worker.bound(most_memory(limits), Stacks::default().bytes_for(limits.parallel));
         Conversation {
             worker,
             host,

@@ -9,7 +9,6 @@
 //! server bounds its memory by the stacks that its programs may have needed ([`Stacks::bytes_for`]). Therefore a thread
 //! is listed as idle before it announces that its job is done, and a thread that ends is joined before another starts.
 
-use crate::meter::Limits;
 use corosensei::stack::DefaultStack;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -85,9 +84,9 @@ impl Stacks {
     }
 
     /// The largest total size, in bytes, of the stacks of a pool that has run programs one after the other, each of
-    /// them with at most these limits. Hardly any of it is committed memory.
-    pub fn bytes_for(&self, limits: &Limits) -> u64 {
-        let branches = u64::from(limits.parallel).max(MOST_PARKED as u64);
+    /// them with at most that limit `parallel`. Hardly any of it is committed memory.
+    pub fn bytes_for(&self, parallel: u32) -> u64 {
+        let branches = u64::from(parallel).max(MOST_PARKED as u64);
         branches.saturating_add(BESIDE_BRANCHES).saturating_mul(self.size as u64)
     }
 
