@@ -178,7 +178,10 @@ impl CheckedTool {
             return Err(error);
         }
         match &*schemas.of(&self.tool) {
-            Ok(schema) => self.validated(Trial::of(schema, deadline), arguments).unwrap_or_else(Unfinished::as_outcome),
+            Ok(schema) => {
+                let validated = self.validated(Trial::of(schema, deadline), arguments);
+                validated.unwrap_or_else(|unfinished| unfinished.into_outcome())
+            }
             Err(unchecked) => Ok(Checked::without(arguments, unchecked)),
         }
     }
@@ -215,7 +218,7 @@ impl CheckedTool {
         &self,
         mut trial: Trial<'_>,
         arguments: Map<String, Value>,
-    ) -> Result<Result<Checked, ToolError>, Unfinished> {
+    ) -> Result<Result<Checked, ToolError>, Box<Unfinished>> {
         let (mut instance, mut notes) = (Value::Object(arguments), Notes::default());
         coercion::whole_numbers(&self.tool.input_schema, &mut instance, &mut notes);
         let mut repairs = 0;
@@ -223,7 +226,7 @@ impl CheckedTool {
         loop {
             let found = match self.first_problem(&mut trial, &instance) {
                 Ok(found) => found,
-                Err(unchecked) => return Err(Unfinished { arguments: object(instance), wrong, unchecked }),
+                Err(unchecked) => return Err(Box::new(Unfinished { arguments: object(instance), wrong, unchecked })),
             };
             let Some((place, path, error)) = found else { break };
             repairs += 1;
@@ -428,7 +431,7 @@ struct Unfinished {
 
 impl Unfinished {
     /// Arguments that were not validated at all are sent unchecked; during repairs, the last error is returned.
-    fn as_outcome(self) -> Result<Checked, ToolError> {
+    fn into_outcome(self) -> Result<Checked, ToolError> {
         let Unfinished { arguments, wrong, unchecked } = self;
         wrong.map_or_else(|| Ok(Checked::without(arguments, &unchecked)), Err)
     }
