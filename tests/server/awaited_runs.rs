@@ -158,12 +158,12 @@ fn resident(client: &Client) -> u64 {
 #[test]
 fn the_log_of_a_run_has_a_hard_size_wherever_it_is_kept() {
     // Answers about runs, calls with wrong arguments, and calls that nobody can be asked about, all of them caught.
-    let answers = "(dotimes [_ 1500] (try (run/status big) (catch Exception e nil)))";
-    let wrong = "(dotimes [_ 400] (try (notes/add {:line big :other 1}) (catch Exception e nil)))";
-    let refused = "(dotimes [_ 400] (try (notes/share {:line big}) (catch Exception e nil)))";
-    let together = "(dotimes [_ 10] (try (doall (pmap (fn [_] (try (notes/share {:line big}) (catch Exception e nil)))
+    let answers = "(dotimes [_ 500] (try (run/status big) (catch Exception e nil)))";
+    let wrong = "(dotimes [_ 150] (try (notes/add {:line big :other 1}) (catch Exception e nil)))";
+    let refused = "(dotimes [_ 150] (try (notes/share {:line big}) (catch Exception e nil)))";
+    let together = "(dotimes [_ 4] (try (doall (pmap (fn [_] (try (notes/share {:line big}) (catch Exception e nil)))
                                                (range 40))) (catch Exception e nil)))";
-    let clock = "(dotimes [_ 100000] (now))";
+    let clock = "(dotimes [_ 30000] (now))";
     for program in [answers, wrong, refused, together, clock] {
         for isolate in [&[][..], &["--isolate"]] {
             let folder = tempfile::tempdir().expect("a folder");
@@ -177,7 +177,7 @@ fn the_log_of_a_run_has_a_hard_size_wherever_it_is_kept() {
             let answer = client.call("lisp_eval", json!({"program": program, "limits": limits}));
             assert!(answer.text.starts_with(":done"), "{}", answer.text);
             let grown = resident(&client).saturating_sub(before);
-            assert!(grown < 128 << 20, "{isolate:?}: {program} grew by {} MiB", grown >> 20);
+            assert!(grown < 96 << 20, "{isolate:?}: {program} grew by {} MiB", grown >> 20);
         }
     }
 }

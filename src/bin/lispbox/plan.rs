@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::{DecidedPlan, Host, Keep, Logged, PlanBounds, Recorder, Request, RunLog};
+use lispbox::lang::{DecidedPlan, Host, PlanBounds, Recorder, Request, RunLog};
 use lispbox::server::fingerprint;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ impl PlanOption {
             return Err(usage(format!("{shown} has no bounds: at {line}:{column}, {}", unknown.reason)));
         }
         let calls = planned.plan.calls.into_iter().map(|call| (call.server, call.tool, call.most));
-        let log = Arc::new(RunLog::new(Logged::default(), Keep::Nothing, 0));
+        let log = Arc::new(RunLog::unkept());
         Ok(Arc::new(Recorder::new(host, log).within(Some(Arc::new(PlanBounds::new(calls))))))
     }
 }

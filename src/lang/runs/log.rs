@@ -39,6 +39,9 @@ pub struct RunLog {
     is_timed: bool,
 }
 
+/// Most bytes of the calls that wait for a decision in a log that keeps nothing else.
+const MOST_ASKED: u64 = 16 << 20;
+
 struct State {
     keep: Keep,
     logged: Logged,
@@ -66,6 +69,11 @@ impl RunLog {
         let is_full = keep == Keep::Nothing;
         let state = State { keep, logged, at, bytes, is_full, form: 0, drawn: (0, 0), told: 0, changed: None };
         RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false }
+    }
+
+    /// Creates the log of a run that is never suspended: calls are kept only while a person is asked about them.
+    pub fn unkept() -> RunLog {
+        RunLog::new(Logged::default(), Keep::Nothing, MOST_ASKED)
     }
 
     /// Sets the journal of the calls that change something.

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::{
-    Audience, CallId, Catalogue, Decision, Found, Host, Keep, Logged, Question, Recorder, RunLog, Server, Tool,
-    ToolCall, ToolError, ToolReply,
+    Audience, CallId, Catalogue, Decision, Found, Host, Keep, Question, Recorder, RunLog, Server, Tool, ToolCall,
+    ToolError, ToolReply,
 };
 use crate::lang::{NO_HANDLES, NO_RUNS};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
@@ -103,7 +103,7 @@ impl EvaluationHost {
 
     /// Returns the host of a run that is not suspended: a person decides at once, or not at all.
     pub fn into_host(self) -> Arc<dyn Host> {
-        let log = RunLog::new(Logged::default(), Keep::Nothing, 0);
+        let log = RunLog::unkept();
         Arc::new(Recorder::new(Arc::new(self), Arc::new(log)))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Host, Keep, Logged, Recorder, Rehearsed, RunLog, Status};
+use crate::lang::{Environment, Host, Recorder, Rehearsed, RunLog, Status};
 use crate::server::admission::request::Refused;
 use crate::server::runs::rehearsal::Rehearsal;
 
@@ -34,7 +34,7 @@ impl ProgramRun {
             self.words.iter().for_each(|words| guarded.origins().add_words(words));
             guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
         }
-        let log = RunLog::new(Logged::default(), Keep::Nothing, 0);
+        let log = RunLog::unkept();
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let mut reply = copy.eval(self.program, Arc::new(Recorder::new(host, Arc::new(log))));
         reply.defined.clear();
