@@ -511,6 +511,8 @@ impl Accepted<'_> {
             return false;
         }
         let ends = likeness::boundaries(value);
+        // A parser of addresses may take other items of a list for addresses too.
+        let is_list = !value.contains('@') || addresses(value).is_ok();
         // The kinds of the part that ends at each boundary.
         let mut reached: Vec<Vec<Kind>> = vec![Vec::new(); ends.len()];
         for to in 1..ends.len() {
@@ -520,7 +522,7 @@ impl Accepted<'_> {
                 }
                 let text = &value[ends[from]..ends[to]];
                 // A separator is between parts; only that of an address also ends a value.
-                let may_separate = from > 0 && (to < ends.len() - 1 || text == ">");
+                let may_separate = is_list && from > 0 && (to < ends.len() - 1 || text == ">");
                 let Some(kind) = self.part(text, may_separate) else { continue };
                 let is_bounded = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::Separator);
                 let fits = |before: Option<Kind>| match kind {

@@ -14,8 +14,8 @@ use super::standing::{Held, PinReport, Standing};
 /// The version of the text of a record.
 pub(super) const VERSION: u32 = 1;
 
-/// Maximum number of pins of a server. Tools that have disappeared count.
-const MOST: usize = 10_000;
+/// Maximum number of pins of a server: twice the tools of a large one, since tools that have disappeared count.
+const MOST: usize = 20_000;
 
 /// The pins of one server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
