@@ -20,7 +20,7 @@ impl Scene {
         python()?;
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("bank.json");
-        let bank = json!({"command": "python3", "args": [script("schemas.py"), file]});
+        let bank = json!({"command": "python3", "args": [script("schemas.py"), file], "start_timeout_seconds": 60});
         let mut configuration = json!({"mcpServers": {"bank": bank}, "policy": {"defaults": {"destructive": "allow"}}});
         if let Some(pinning) = pinning {
             configuration["pinning"] = json!(pinning);
@@ -197,14 +197,23 @@ fn each_setting_holds_what_it_says() {
             [false, false, false],
         ),
     ];
-    for (before, after, held) in cases {
-        for (pinning, is_held) in ["strict", "lenient", "off"].into_iter().zip(held) {
-            let Some(scene) = Scene::new(Some(pinning), &json!([pay(before.clone())])) else { return };
-            scene.pin();
-            scene.set(&json!([pay(after.clone())]));
-            let answer = scene.client().eval(PAY);
+    let all = |of: fn(&(Value, Value, [bool; 3])) -> &Value| -> Value {
+        let named = |(number, case)| {
+            let mut tool = pay(of(case).clone());
+            tool["name"] = json!(format!("pay{number}"));
+            tool
+        };
+        cases.iter().enumerate().map(named).collect()
+    };
+    for (at, pinning) in ["strict", "lenient", "off"].into_iter().enumerate() {
+        let Some(scene) = Scene::new(Some(pinning), &all(|(before, _, _)| before)) else { return };
+        scene.pin();
+        scene.set(&all(|(_, after, _)| after));
+        let mut client = scene.client();
+        for (number, (before, after, held)) in cases.iter().enumerate() {
+            let answer = client.eval(&format!("(bank/pay{number} {{:to \"bo\"}})"));
             let error = answer.record["error"].as_str();
-            assert_eq!(error, is_held.then_some("ToolChanged"), "{pinning}: {before} {after}: {}", answer.text);
+            assert_eq!(error, held[at].then_some("ToolChanged"), "{pinning}: {before} {after}: {}", answer.text);
         }
     }
 }
@@ -327,7 +336,7 @@ fn published() -> Option<(Scene, PathBuf, PathBuf)> {
     let folder = tempfile::tempdir().expect("a folder");
     let (link, root) = (folder.path().join("server.js"), folder.path().join("files"));
     std::fs::create_dir(&root).expect("a folder");
-    let files = json!({"command": "node", "args": [link, root]});
+    let files = json!({"command": "node", "args": [link, root], "start_timeout_seconds": 60});
     let scene = Scene::of(folder, json!({"mcpServers": {"files": files}}));
     update(&scene, &old);
     Some((scene, old, new))
