@@ -268,7 +268,7 @@ fn no_text_of_a_server_is_in_the_instructions_unless_it_is_pinned_and_clean() {
     ] {
         let Some(scene) = Scene::new(None, &json!([list(), tool])) else { return };
         let told = instructions(&scene);
-        assert!(told.contains("  (bank/list)  Lists payments\n"), "{told}");
+        assert!(told.contains("  (bank/list) -> seen string  Lists payments\n"), "{told}");
         assert_eq!(told.contains("Pays an amount"), is_told, "{tool}: {told}");
         assert_eq!(told.contains("  (bank/pay :to"), is_named, "{tool}: {told}");
         assert_eq!(told.contains("With further tools, (dir 'name) lists them: bank"), !is_named, "{tool}: {told}");
