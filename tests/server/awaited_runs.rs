@@ -161,8 +161,8 @@ fn the_log_of_a_run_has_a_hard_size_wherever_it_is_kept() {
     let answers = "(dotimes [_ 500] (try (run/status big) (catch Exception e nil)))";
     let wrong = "(dotimes [_ 150] (try (notes/add {:line big :other 1}) (catch Exception e nil)))";
     let refused = "(dotimes [_ 150] (try (notes/share {:line big}) (catch Exception e nil)))";
-    let together = "(dotimes [_ 4] (try (doall (pmap (fn [_] (try (notes/share {:line big}) (catch Exception e nil)))
-                                               (range 40))) (catch Exception e nil)))";
+    let together = "(dotimes [_ 10] (try (doall (pmap (fn [_] (try (notes/share {:line big}) (catch Exception e nil)))
+                                               (range 16))) (catch Exception e nil)))";
     let clock = "(dotimes [_ 30000] (now))";
     for program in [answers, wrong, refused, together, clock] {
         for isolate in [&[][..], &["--isolate"]] {
