@@ -71,10 +71,10 @@ fn without_a_place_nothing_is_held_and_nothing_is_quoted() {
 #[test]
 fn a_server_has_a_bounded_number_of_pins() {
     let mut record = Record::new("bank");
-    let tools: Vec<Declaration> = (0..10_001).map(|number| tool(&format!("pay{number}"), json!({}))).collect();
+    let tools: Vec<Declaration> = (0..20_001).map(|number| tool(&format!("pay{number}"), json!({}))).collect();
     let (standings, report) = vet(&mut record, &tools, Pinning::Lenient, 0);
-    assert_eq!((report.pinned, report.held), (10_000, vec!["pay10000".to_owned()]));
-    assert!(standings[10_000].0.held.is_some());
+    assert_eq!((report.pinned, report.held), (20_000, vec!["pay20000".to_owned()]));
+    assert!(standings[20_000].0.held.is_some());
 }
 
 #[test]
