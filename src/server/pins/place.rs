@@ -173,11 +173,10 @@ fn update_file<R>(file: &Path, server: &str, mut change: impl FnMut(&mut Record)
     Ok((outcome, written.err().map(|problem| format!("{}: {problem}", file.display()))))
 }
 
-/// Locks the folder of a record for changes, until the file that is returned is closed.
+/// Locks a record for changes, until the file that is returned is closed.
 fn lock(file: &Path) -> io::Result<File> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let lock = folder.join("lock");
-    fs::create_dir_all(folder)?;
+    let lock = file.with_extension("lock");
+    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
     let lock_file = File::options().create(true).truncate(false).write(true).open(&lock)?;
     make_private(&lock)?;
     let begun = Instant::now();
