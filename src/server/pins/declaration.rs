@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::lang::{Tool, ToolHints};
 use crate::server::identity::sha256_of_json;
-use crate::server::quarantine::declared;
+use crate::server::quarantine::DeclaredTexts;
 use crate::server::secrets::Secrets;
 
 /// The declaration of a tool by its server.
@@ -153,33 +153,39 @@ impl Declaration {
     }
 
     /// Returns the quarantine rules that match in its names and in its texts.
-    pub(in crate::server) fn suspicions(&self) -> Suspicions {
-        let (mut names, mut texts) = (vec![self.name.clone()], Vec::new());
-        texts.extend(self.title.iter().chain(&self.description).cloned());
-        texts.extend(self.annotations.get("title").and_then(Value::as_str).map(str::to_owned));
+    pub(in crate::server) fn suspicions(&self, checked: &mut DeclaredTexts) -> Suspicions {
+        let (mut names, mut texts) = (vec![self.name.as_str()], Vec::new());
+        texts.extend(self.title.iter().chain(&self.description).map(String::as_str));
+        texts.extend(self.annotations.get("title").and_then(Value::as_str));
         for schema in [Some(&self.input_schema), self.output_schema.as_ref()].into_iter().flatten() {
             collect(schema, false, &mut names, &mut texts);
         }
-        let owned = |hits: Vec<&str>| hits.into_iter().map(str::to_owned).collect();
-        Suspicions { names: owned(declared(&names.join(END))), texts: owned(declared(&texts.join(END))) }
+        let mut all = |texts: Vec<&str>| {
+            let mut all: Vec<String> = Vec::new();
+            for text in texts {
+                let hits = checked.hits(text).iter().map(|hit| (*hit).to_owned());
+                all.extend(hits);
+            }
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        Suspicions { names: all(names), texts: all(texts) }
     }
 }
 
-/// Separates texts, so that no pattern matches across two of them.
-const END: &str = " .\n";
-
 /// Collects the names of properties in a schema, and all of its texts. `is_names` is true for an object whose keys are
 /// names.
-fn collect(value: &Value, is_names: bool, names: &mut Vec<String>, texts: &mut Vec<String>) {
+fn collect<'v>(value: &'v Value, is_names: bool, names: &mut Vec<&'v str>, texts: &mut Vec<&'v str>) {
     match value {
-        Value::String(text) => texts.push(text.clone()),
+        Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| collect(item, false, names, texts)),
         Value::Object(fields) => {
             for (key, value) in fields {
                 if is_names {
-                    names.push(key.clone());
+                    names.push(key);
                 } else if key.contains(' ') {
-                    texts.push(key.clone());
+                    texts.push(key);
                 }
                 collect(value, !is_names && NAMING.contains(&key.as_str()), names, texts);
             }

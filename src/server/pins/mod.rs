@@ -42,6 +42,7 @@ use std::time::SystemTime;
 use crate::lang::internal::foreign_text;
 use crate::lang::{Tool, ToolError, ToolErrorKind};
 use crate::server::config::{Pinning, ServerConfig};
+use crate::server::quarantine::DeclaredTexts;
 use crate::store::Store;
 
 pub(in crate::server) use declaration::Declaration;
@@ -151,7 +152,7 @@ impl ServerPins {
     }
 
     fn unpinned(&self, tool: &Declaration) -> Vetted {
-        let suspicions = tool.suspicions();
+        let suspicions = tool.suspicions(&mut DeclaredTexts::default());
         let is_nameable = suspicions.names.is_empty();
         self.vetted(tool, Standing { is_nameable, suspicions: suspicions.all(), ..Standing::default() }, None)
     }

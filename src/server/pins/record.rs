@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lang::internal::canonical;
 use crate::server::config::Pinning;
-use crate::server::quarantine::declaration_rules;
+use crate::server::quarantine::{DeclaredTexts, declaration_rules};
 
 use super::declaration::{Declaration, Suspicions};
 use super::standing::{Held, PinReport, Standing};
@@ -58,8 +58,14 @@ pub(super) struct Change {
 }
 
 impl Pin {
-    pub(super) fn new(declaration: Declaration, digest: String, at: u64, is_new: bool) -> Pin {
-        let suspicions = declaration.suspicions();
+    pub(super) fn new(
+        declaration: Declaration,
+        digest: String,
+        at: u64,
+        is_new: bool,
+        checked: &mut DeclaredTexts,
+    ) -> Pin {
+        let suspicions = declaration.suspicions(checked);
         Pin { declaration, digest, suspicions, at, is_new, change: None }
     }
 
@@ -94,10 +100,10 @@ impl Record {
     }
 
     /// Looks for suspicions again if the rules have changed.
-    fn renew_suspicions(&mut self) {
+    fn renew_suspicions(&mut self, checked: &mut DeclaredTexts) {
         if self.rules != declaration_rules() {
             self.rules = declaration_rules().to_owned();
-            self.tools.values_mut().for_each(|pin| pin.suspicions = pin.declaration.suspicions());
+            self.tools.values_mut().for_each(|pin| pin.suspicions = pin.declaration.suspicions(checked));
         }
     }
 }
@@ -116,7 +122,8 @@ type Vetting = (Standing, Option<Declaration>);
 
 /// Compares the tools that a server has listed with their pins, and pins those that have none.
 pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, now: u64) -> (Vec<Vetting>, PinReport) {
-    record.renew_suspicions();
+    let mut checked = DeclaredTexts::default();
+    record.renew_suspicions(&mut checked);
     let is_first_sight = record.tools.is_empty();
     let mut report = PinReport::default();
     let mut gone = record.gone(listed);
@@ -127,7 +134,7 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
         match known {
             Some(name) => {
                 let mut pin = record.tools.remove(&name).expect("the name of a pin");
-                let vetting = compare(&mut pin, tool, digest, mode, now, &mut report);
+                let vetting = compare(&mut pin, tool, digest, &Comparison { mode, now }, &mut report, &mut checked);
                 report.suspect(&pin);
                 record.tools.insert(pin.declaration.name.clone(), pin);
                 vetting
@@ -139,7 +146,7 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
                 (Standing { held: Some(held), ..Standing::default() }, None)
             }
             None => {
-                let pin = Pin::new(tool.clone(), digest, now, !is_first_sight);
+                let pin = Pin::new(tool.clone(), digest, now, !is_first_sight, &mut checked);
                 let standing = pin.standing();
                 report.suspect(&pin);
                 record.tools.insert(tool.name.clone(), pin);
@@ -155,15 +162,22 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
     (vettings.collect(), report)
 }
 
+/// The setting and the time of a comparison.
+struct Comparison {
+    mode: Pinning,
+    now: u64,
+}
+
 /// Compares a tool with its pin.
 fn compare(
     pin: &mut Pin,
     tool: &Declaration,
     digest: String,
-    mode: Pinning,
-    now: u64,
+    comparison: &Comparison,
     report: &mut PinReport,
+    checked: &mut DeclaredTexts,
 ) -> Vetting {
+    let Comparison { mode, now } = *comparison;
     if pin.is_new {
         report.new.push(tool.name.clone());
     }
@@ -172,7 +186,7 @@ fn compare(
         return (pin.standing(), None);
     }
     if mode == Pinning::Off && !pin.declaration.is_milder(tool) {
-        *pin = Pin::new(tool.clone(), digest, now, pin.is_new);
+        *pin = Pin::new(tool.clone(), digest, now, pin.is_new, checked);
         report.passed.push(tool.name.clone());
         return (pin.standing(), None);
     }
@@ -180,7 +194,7 @@ fn compare(
     if pin.change.as_ref().is_none_or(|change| change.digest != digest) {
         pin.change = Some(Change { declaration: tool.clone(), digest: digest.clone(), at: now });
     }
-    if passes(&pin.declaration, tool, mode) {
+    if passes(&pin.declaration, tool, mode, checked) {
         report.passed.push(tool.name.clone());
         // The text as it is now is not pinned.
         return (Standing { is_nameable: true, ..Standing::default() }, None);
@@ -192,10 +206,10 @@ fn compare(
 }
 
 /// Returns whether a tool with this change may be called before a person has accepted it.
-pub(super) fn passes(before: &Declaration, after: &Declaration, mode: Pinning) -> bool {
+pub(super) fn passes(before: &Declaration, after: &Declaration, mode: Pinning, checked: &mut DeclaredTexts) -> bool {
     match mode {
         Pinning::Off => !before.is_milder(after),
         Pinning::Strict => false,
-        Pinning::Lenient => before.is_widened_by(after) && after.suspicions().is_empty(),
+        Pinning::Lenient => before.is_widened_by(after) && after.suspicions(checked).is_empty(),
     }
 }

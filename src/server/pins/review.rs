@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::lang::internal::foreign_text;
 use crate::server::config::Pinning;
-use crate::server::quarantine::declared;
+use crate::server::quarantine::{DeclaredTexts, declared};
 
 use super::declaration::Declaration;
 use super::diff::{self, DiffLine};
@@ -34,21 +34,29 @@ pub struct Review {
 
 /// Returns the changes and new tools of a server that no person has reviewed.
 pub(super) fn all(server: &str, record: &Record, mode: Pinning) -> Vec<Review> {
+    let mut checked = DeclaredTexts::default();
     let of_pin = |pin: &Pin| {
         let before = &pin.declaration;
         match (&pin.change, pin.is_new) {
             (Some(Change { declaration, digest, .. }), is_new) => {
-                let is_held = !passes(before, declaration, mode);
-                Some(review(server, (!is_new).then_some(before), declaration, digest, is_held))
+                let is_held = !passes(before, declaration, mode, &mut checked);
+                Some(review(server, (!is_new).then_some(before), (declaration, digest), is_held, &mut checked))
             }
-            (None, true) => Some(review(server, None, before, &pin.digest, false)),
+            (None, true) => Some(review(server, None, (before, &pin.digest), false, &mut checked)),
             (None, false) => None,
         }
     };
     record.tools.values().filter_map(of_pin).collect()
 }
 
-fn review(server: &str, before: Option<&Declaration>, after: &Declaration, digest: &str, is_held: bool) -> Review {
+/// Returns the review of a declaration, which has this digest, beside the one that is accepted, if there is one.
+fn review(
+    server: &str,
+    before: Option<&Declaration>,
+    (after, digest): (&Declaration, &str),
+    is_held: bool,
+    checked: &mut DeclaredTexts,
+) -> Review {
     let empty = Declaration::unknown(&after.name);
     let parts = before.unwrap_or(&empty).parts().into_iter().zip(after.parts());
     let differing = parts.filter(|((_, before), (_, after))| before != after);
@@ -66,7 +74,7 @@ fn review(server: &str, before: Option<&Declaration>, after: &Declaration, diges
         digest: digest[..DIGEST.min(digest.len())].to_owned(),
         is_new: before.is_none(),
         is_held,
-        suspicions: after.suspicions().all(),
+        suspicions: after.suspicions(checked).all(),
         parts: parts.collect(),
     }
 }
@@ -91,7 +99,7 @@ fn visible(line: &str) -> String {
 
 /// Accepts what was reviewed. Returns the names of the tools for which the record says something else now.
 pub(super) fn accept(record: &mut Record, reviewed: &[Review], now: u64) -> Vec<String> {
-    let mut missed = Vec::new();
+    let (mut missed, mut checked) = (Vec::new(), DeclaredTexts::default());
     for review in reviewed {
         let is_change = |pin: &Pin| {
             let change = pin.change.as_ref();
@@ -104,7 +112,8 @@ pub(super) fn accept(record: &mut Record, reviewed: &[Review], now: u64) -> Vec<
         let change = changed.and_then(|name| record.tools.remove(&name)).and_then(|pin| pin.change);
         match (change, record.tools.get_mut(&review.tool)) {
             (Some(Change { declaration, digest, .. }), _) => {
-                record.tools.insert(review.tool.clone(), Pin::new(declaration, digest, now, false));
+                let pin = Pin::new(declaration, digest, now, false, &mut checked);
+                record.tools.insert(review.tool.clone(), pin);
             }
             (None, Some(pin)) if pin.change.is_none() && pin.digest.starts_with(&review.digest) => pin.is_new = false,
             _ => missed.push(review.tool.clone()),

@@ -4,6 +4,8 @@
 //! first. It has no reason to speak about all other tools, about the tools of other servers, about the user's messages,
 //! or about things that the user is not to know.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::server::identity::sha256_of_json;
@@ -13,11 +15,44 @@ use super::{matching, rules, views, words};
 /// The names of rules for replies that ordinary declarations match.
 const NOT_FOR_DECLARATIONS: [&str; 2] = ["tool-order", "to-the-assistant"];
 
+/// Checks texts of declarations, each distinct one once: the schemas of a server repeat most of theirs.
+#[derive(Default)]
+pub(in crate::server) struct DeclaredTexts {
+    hits: HashMap<String, Vec<&'static str>>,
+}
+
+impl DeclaredTexts {
+    /// Returns the names of the rules that match in a text, each once.
+    pub(in crate::server) fn hits(&mut self, text: &str) -> &[&'static str] {
+        if !self.hits.contains_key(text) {
+            self.hits.insert(text.to_owned(), declared(text));
+        }
+        &self.hits[text]
+    }
+}
+
 /// Returns the names of the rules that match in a text of a declaration, each once.
 pub(in crate::server) fn declared(text: &str) -> Vec<&'static str> {
-    let views = views::views(text);
+    let views = views::views(&without_symbols(text));
     let usual = words::USUAL.candidates(&views, &NOT_FOR_DECLARATIONS);
     matching(usual.into_iter().chain(words::DECLARED.candidates(&views, &[])), &views)
+}
+
+/// Replaces typographic signs, arrows and pictures by ASCII. They are in many English descriptions and in no rule, and
+/// the automata of the rules are an order of magnitude slower on a text that is not ASCII.
+fn without_symbols(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let plain = |c: char| match c {
+        '\u{2018}' | '\u{2019}' => '\'',
+        '\u{201C}' | '\u{201D}' => '"',
+        '\u{2010}'..='\u{2015}' => '-',
+        '\u{B0}'..='\u{B1}' | '\u{B7}' | '\u{2020}'..='\u{2026}' | '\u{2030}'..='\u{203B}' => ' ',
+        '\u{2190}'..='\u{245F}' | '\u{2500}'..='\u{2BFF}' | '\u{1F300}'..='\u{1FAFF}' => ' ',
+        other => other,
+    };
+    Cow::Owned(text.chars().map(plain).collect())
 }
 
 /// Returns a name of the rules, which changes with them.

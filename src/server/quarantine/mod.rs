@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-pub(in crate::server) use declarations::{declaration_rules, declared};
+pub(in crate::server) use declarations::{DeclaredTexts, declaration_rules, declared};
 
 /// The rules that texts are checked against.
 #[derive(Clone, Debug, Default)]

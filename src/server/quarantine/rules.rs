@@ -310,7 +310,7 @@ pub(super) const DECLARED: &[(&str, &str)] = &[
     ),
     (
         "take-data",
-        r"\b(send|forward|post|write|cc|bcc|copy|report|submit|upload|transmit|e-?mail|mail|deliver|relay|blind copy|carbon copy)\b(\W+[\w'/]+){0,14}?\W+(to|at)\W+([\w.+-]+@(?P<unless>(example|test|contoso|company|domain|acme|mail|email|your)[\w-]*\.|outlook\.com|gmail\.com)?[\w-]*(\.\w|…|\.\.\.)|audit@)",
+        r"\b(send|forward|post|write|cc|bcc|copy|report|submit|upload|transmit|e-?mail|mail|deliver|relay|blind copy|carbon copy)\b(\W+[\w'/]+){0,14}?\W+(to|at)\W+([\w.+-]+@(?P<unless>(example|test|contoso|company|domain|acme|mail|email|your)[\w-]*\.|outlook\.com|gmail\.com)?[\w-]*(\.\w|\.\.\.)|audit@)",
     ),
     (
         "take-data",
