@@ -160,7 +160,7 @@ fn a_tool_does_not_lose_its_pin_by_another_spelling_of_its_name() {
 fn a_server_does_not_wait_for_the_pins_of_another() {
     let folder = tempfile::tempdir().expect("a folder");
     let book = |server: &str| Book::in_folder(folder.path(), server, &"0".repeat(64));
-    let both = book("bank").update("bank", |_| book("mail").update("mail", |record| vet_one(record)));
+    let both = book("bank").update("bank", |_| book("mail").update("mail", vet_one));
     let (inner, unwritten) = both.expect("it can be read");
     assert_eq!((inner, unwritten), (Ok(((), None)), None));
 }
