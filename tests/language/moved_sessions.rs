@@ -85,6 +85,8 @@ const PIECES: &[&str] = &[
     "(defn NAME [] [session/FIRST (user/SECOND) #'session/FIRST])",
     "(defn NAME [] (session/forget 'nothing))",
     "(def fork FIRST)\n(defn NAME [] [fork session/fork #'fork #'session/fork])",
+    "(defn NAME [] [close session/close #'close #'session/close forget])",
+    "(defn NAME [] [close #'close])\n(def close FIRST)",
 ];
 
 /// A step of a session: one of the pieces, or a program from the corpora whose value is stored.
@@ -222,6 +224,20 @@ fn what_a_program_takes_does_not_depend_on_when_the_heap_was_swept() {
     }
     let mut gone = moved(&mut stayed);
     compare(&mut stayed, &mut gone, &["pages".to_owned()]).expect("they answer the same");
+}
+
+/// The builtins of the area `session` have names like those of definitions written with a prefix.
+#[test]
+fn short_names_of_builtins_mean_the_builtins() {
+    for later in ["nil", "(def fork 1)", "(def close 2)"] {
+        let mut stayed = session();
+        for program in ["(defn f [] [fork close forget session/fork #'fork #'session/close])", later] {
+            answer(&mut stayed, program);
+        }
+        let mut gone = moved(&mut stayed);
+        compare(&mut stayed, &mut gone, &["(f)", "(defn g [] [fork #'fork])", "(g)"].map(str::to_owned))
+            .expect("they answer the same");
+    }
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::operators::Operator;
 use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::shape::Shape;
-use names::qualified;
 pub use names::{Meaning, Names, definition};
+use names::{elsewhere, qualified};
 use scope::{Frames, Location};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -131,19 +131,19 @@ impl<'a> Resolver<'a> {
                 Node::Global(index, span)
             }
             Meaning::Builtin(builtin) => {
-                self.frames.note_name(name, || builtin.qualified());
+                self.frames.note_name(name, || elsewhere(name, builtin.qualified()));
                 Node::Constant(Value::Builtin(builtin))
             }
             Meaning::Native(native) => {
-                self.frames.note_name(name, || native.about.qualified());
+                self.frames.note_name(name, || elsewhere(name, native.about.qualified()));
                 Node::Constant(Value::Native(native))
             }
             Meaning::Prelude(qualified, closure) => {
-                self.frames.note_name(name, || qualified);
+                self.frames.note_name(name, || elsewhere(name, qualified));
                 Node::Constant(Value::Closure(closure))
             }
             Meaning::Tool(tool) => {
-                self.frames.note_name(name, || tool.qualified_name());
+                self.frames.note_name(name, || elsewhere(name, tool.qualified_name()));
                 Node::Constant(Value::Tool(tool))
             }
             Meaning::Constant(value) => Node::Constant(value),
@@ -354,7 +354,10 @@ impl<'a> Resolver<'a> {
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
         let is_plain = crate::value::text::split_name(&known).0.is_none();
-        self.frames.note_name(name, || if is_plain { qualified(name, &known) } else { known.clone() });
+        self.frames.note_name(name, || match is_plain {
+            true => qualified(name, &known),
+            false => elsewhere(name, known.clone()),
+        });
         Ok(Node::Constant(Value::Var(known.as_str().into())))
     }
 

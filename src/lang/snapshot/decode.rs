@@ -470,6 +470,11 @@ fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     }
 }
 
+/// Returns the name of a builtin or a tool that a recorded meaning stands for.
+fn elsewhere(meaning: &str) -> &str {
+    meaning.strip_prefix('/').unwrap_or(meaning)
+}
+
 /// Resolves names in the code of a restored function to their recorded meanings.
 struct Meanings<'m> {
     machine: &'m mut Machine,
@@ -502,7 +507,8 @@ impl Names for Meanings<'_> {
         if let Some(definition) = definition(name, &meaning) {
             return Ok(Meaning::Global(self.machine.core.globals.index(definition)));
         }
-        if let Some(meaning) = meaning_of(self.machine, &meaning)? {
+        let meaning = elsewhere(&meaning);
+        if let Some(meaning) = meaning_of(self.machine, meaning)? {
             return Ok(meaning);
         }
         match meaning.split_once('/') {
@@ -513,7 +519,7 @@ impl Names for Meanings<'_> {
 
     fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.meanings.get(name) {
-            Some(meaning) => Ok(definition(name, meaning).unwrap_or(meaning).to_string()),
+            Some(meaning) => Ok(definition(name, meaning).unwrap_or_else(|| elsewhere(meaning)).to_string()),
             None => self.machine.var(name, scope),
         }
     }
