@@ -76,6 +76,7 @@ const PACKAGE: House = House {
         &["server/admission", "server/downstream"],
         &["server/sessions"],
         &["server/runs"],
+        &["server/calls"],
         &["server/evaluations"],
         &["server/connections", "server/protocol"],
         &["server/serve"],

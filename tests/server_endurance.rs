@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lispbox::lang::ToolReply;
-use lispbox::server::{Configuration, DownstreamOptions, Downstreams};
+use lispbox::lang::{Engine, Limits, Request};
+use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions};
 use mcp_client::{Answer, Client, hostile, installed, is_alive, python, until};
 use serde_json::{Value, json};
 
@@ -100,23 +100,23 @@ fn a_server_that_is_frozen_is_replaced_before_it_is_called() {
     let text = json!({"mcpServers": {"hostile": hostile(&[])}}).to_string();
     let configuration = Configuration::parse(&text, "servers.json", &|_| None).expect("a configuration");
     let options = DownstreamOptions { ping_after: Duration::ZERO, cache: None, ..DownstreamOptions::default() };
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        let servers = Downstreams::new(configuration, options);
-        let pid = async || match servers.call("hostile", "pid", "{}", Duration::from_secs(30)).await {
-            ToolReply::Json(text) => text.trim_matches(['[', ']']).parse::<i64>().expect("a number"),
-            other => panic!("no number: {other:?}"),
-        };
-        let first = pid().await;
-        assert_eq!(pid().await, first, "it answers, and stays");
-        let frozen = Command::new("kill").args(["-STOP", &first.to_string()]).status().expect("it runs");
-        assert!(frozen.success());
-        let begun = Instant::now();
-        assert_ne!(pid().await, first);
-        assert!(begun.elapsed() < Duration::from_secs(20), "the call did not run into its time-out");
-        assert!(!is_alive(first));
-        servers.close().await;
-    });
+    let servers = Connections::open_with(configuration, options).expect("a runtime");
+    let engine = Engine::builder().unlimited_memory().build().expect("an engine");
+    let limits = Limits::default();
+    let pid = || {
+        let host = servers.host(CancellationToken::new(), &limits);
+        let reply = engine.session().eval(Request::new("(first (hostile/pid))"), host);
+        reply.value.and_then(|value| value.parse::<i64>().ok()).expect("a number")
+    };
+    let first = pid();
+    assert_eq!(pid(), first, "it answers, and stays");
+    let frozen = Command::new("kill").args(["-STOP", &first.to_string()]).status().expect("it runs");
+    assert!(frozen.success());
+    let begun = Instant::now();
+    assert_ne!(pid(), first);
+    assert!(begun.elapsed() < Duration::from_secs(20), "the call did not run into its time-out");
+    assert!(!is_alive(first));
+    servers.close();
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolError, ToolReply};
+use crate::lang::{CallId, Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolCall, ToolError, ToolReply};
+use crate::server::calls::guarded::Guarded;
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
-use crate::server::evaluations::guarded::Guarded;
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
@@ -179,29 +179,37 @@ impl Connections {
     /// policy allows that without asking a person. Returns the tools that were to be called. What was learned of their
     /// results is shown to programs of the local user from then on.
     pub fn sample(&self, tools: &[Arc<Tool>]) -> Vec<Sampled> {
-        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
         let is_harmless = |tool: &&Arc<Tool>| {
             tool.hints.read_only == Some(true) && tool.parameters().iter().all(|(_, is_required)| !is_required)
         };
         let harmless: Vec<Arc<Tool>> = tools.iter().filter(is_harmless).cloned().collect();
-        let downstreams = Arc::clone(&self.downstreams);
-        let sampling = runtime.spawn(async move {
-            let mut sampled = Vec::new();
-            for tool in harmless {
-                let problem = match downstreams.call(&tool.server, &tool.name, "{}", SAMPLE).await {
-                    ToolReply::Json(_) | ToolReply::Text(_) => None,
-                    ToolReply::Error(error) => Some(error.message),
-                    ToolReply::Denied(rule) => Some(format!("denied by {rule}")),
-                    ToolReply::Unapproved(reason) => Some(reason),
-                    other => Some(other.outcome().to_owned()),
-                };
-                let now = downstreams.tools(&tool.server).await.unwrap_or_default();
-                let now = now.into_iter().find(|now| now.name == tool.name);
-                sampled.push(Sampled { tool: now.unwrap_or(tool), problem });
-            }
-            sampled
-        });
-        runtime.block_on(sampling).unwrap_or_default()
+        let host = self.evaluation(CancellationToken::new(), &Limits::default());
+        let mut sampled = Vec::new();
+        for (tool, ordinal) in harmless.into_iter().zip(0..) {
+            let call = ToolCall {
+                id: CallId { ordinal, ..CallId::default() },
+                server: tool.server.as_str().into(),
+                tool: tool.name.as_str().into(),
+                arguments: "{}".to_owned(),
+                // The server may have to start.
+                remaining: 10 * SAMPLE,
+                timeout: SAMPLE,
+                fuel: 0,
+                memory: 0,
+                approved: None,
+            };
+            let problem = match host.call_unasked(&call) {
+                ToolReply::Json(_) | ToolReply::Text(_) => None,
+                ToolReply::Error(error) => Some(error.message),
+                ToolReply::Denied(rule) => Some(format!("denied by {rule}")),
+                ToolReply::Unapproved(reason) => Some(reason),
+                other => Some(other.outcome().to_owned()),
+            };
+            let now = host.tools(&tool.server).unwrap_or_default();
+            let now = now.into_iter().find(|now| now.name == tool.name);
+            sampled.push(Sampled { tool: now.unwrap_or(tool), problem });
+        }
+        sampled
     }
 
     /// Logs a person in to a server that requires it; see [`Downstreams::log_in`].

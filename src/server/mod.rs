@@ -9,6 +9,7 @@
 //! | assembly | `serve`: the options of a server, the state that its connections share, and signals |
 //! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
 //! | evaluations | `evaluations`: runs programs, with the host that the language sees |
+//! | calls | `calls`: the chain of layers through which every tool call goes |
 //! | runs | `runs`: the runs that wait for a person |
 //! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
@@ -20,6 +21,16 @@
 //! | origins | `origins`: which texts the tools, the user and the programs of a session have given |
 //! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
 //!
+//! # The way of a tool call
+//! 1. `lang::eval` calls the host of the evaluation; `lang::runs` answers what the log of the run has already.
+//! 2. `evaluations::host` hands the call to `calls`, whose [chain](calls) has the following layers, in order.
+//! 3. `lease`, `audit`, `activity`, `telemetry`, `origins`, `rehearsal`, `slots`: what surrounds a call.
+//! 4. `server`, `retries`, `connection`: the server is found, started if necessary, and has listed the tool.
+//! 5. `arguments`, `consent`: the arguments as they will be sent, and the decision on them.
+//! 6. `rehearsal`, `lease`, `run_log`, `audit`, `grants`: what has to be true and on record before anything is sent.
+//! 7. `transport`: `downstream::link` redacts the reply, `downstream::connection` has the request.
+//! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.
+//!
 //! The modules could also be crates, which would let the compiler enforce the order and build policy, configuration and
 //! audit while rmcp is still compiling. It was not done: the library takes 55 s of a cold build whose critical path
 //! passes through rmcp anyway, most items would have to become `pub`, and every crate would have to be published.
@@ -29,6 +40,7 @@
 
 mod admission;
 mod audit;
+mod calls;
 mod config;
 mod connections;
 mod downstream;

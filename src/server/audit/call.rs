@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use crate::lang::{ToolCall, ToolReply};
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
@@ -50,7 +48,7 @@ impl AuditedCall {
     ///
     /// # Errors
     /// Returns why it cannot be written, as a clause. The call must then not be sent.
-    fn intend(&mut self, rule: Option<String>) -> Result<(), String> {
+    pub(in crate::server) fn intend(&mut self, rule: Option<String>) -> Result<(), String> {
         if self.is_announced {
             return Ok(());
         }
@@ -78,95 +76,5 @@ impl AuditedCall {
         let rule = rule.or_else(|| self.record.rule.clone());
         let record = Record { outcome, rule, bytes, ms: Some(ms), intent: self.intent, ..self.record };
         self.audit.write(record, &self.secrets)
-    }
-}
-
-/// Passes intents to the caller that waits for the call, whose thread may block on writing.
-pub(in crate::server) struct Announcer {
-    pass_on: Box<dyn Fn(Announcement) + Send + Sync>,
-    rehearses: bool,
-}
-
-/// An announcement that a call is about to be sent.
-pub(in crate::server) struct Announcement {
-    rule: Option<String>,
-    /// False if the call can be made twice without harm.
-    changes: bool,
-    /// The arguments as they would be sent, if a rehearsal does not make the call.
-    withheld: Option<String>,
-    answer: oneshot::Sender<Result<(), String>>,
-}
-
-impl Announcer {
-    /// Creates an announcer that hands announcements to `pass_on`.
-    pub(in crate::server) fn new(pass_on: impl Fn(Announcement) + Send + Sync + 'static) -> Announcer {
-        Announcer { pass_on: Box::new(pass_on), rehearses: false }
-    }
-
-    /// Sets whether calls that may change something are not made.
-    pub(in crate::server) fn rehearsing(self, rehearses: bool) -> Announcer {
-        Announcer { rehearses, ..self }
-    }
-
-    /// Returns true if calls that may change something are not made.
-    pub(in crate::server) fn rehearses(&self) -> bool {
-        self.rehearses
-    }
-
-    /// Waits until the intent of a call allowed by `rule` has been written. `changes` is false if the call can be made
-    /// twice without harm; `withheld` has the arguments of a call that a rehearsal does not make.
-    ///
-    /// # Errors
-    /// Returns why it has not been written, as a clause.
-    pub(in crate::server) async fn announce(
-        &self,
-        rule: Option<String>,
-        changes: bool,
-        withheld: Option<String>,
-    ) -> Result<(), String> {
-        let (answer, answered) = oneshot::channel();
-        (self.pass_on)(Announcement { rule, changes, withheld, answer });
-        answered.await.unwrap_or_else(|_| Err("the call was abandoned before it was recorded".to_owned()))
-    }
-}
-
-impl Announcement {
-    /// Returns whether a second call would do harm.
-    pub(in crate::server) fn changes(&self) -> bool {
-        self.changes
-    }
-
-    /// Returns true if a rehearsal does not make the call.
-    pub(in crate::server) fn is_withheld(&self) -> bool {
-        self.withheld.is_some()
-    }
-
-    /// Refuses a call that a rehearsal does not make; returns its arguments and the rule that allows it.
-    pub(in crate::server) fn withhold(mut self) -> (String, String) {
-        let arguments = self.withheld.take().unwrap_or_default();
-        let rule = self.rule.clone().unwrap_or_default();
-        self.refuse("the program is rehearsed".to_owned());
-        (arguments, rule)
-    }
-
-    /// Refuses the call, with the reason as a clause.
-    pub(in crate::server) fn refuse(self, problem: String) {
-        // A caller that has stopped waiting sends nothing.
-        let _ = self.answer.send(Err(problem));
-    }
-
-    /// Lets the call be sent without a record.
-    pub(in crate::server) fn pass(self) {
-        // A caller that has stopped waiting sends nothing.
-        let _ = self.answer.send(Ok(()));
-    }
-
-    /// Writes the intent of the call, if the caller is still waiting.
-    pub(in crate::server) fn write(self, call: &mut AuditedCall) {
-        if !self.answer.is_closed() {
-            let written = call.intend(self.rule);
-            // A caller that has stopped waiting sends nothing.
-            let _ = self.answer.send(written);
-        }
     }
 }

@@ -21,7 +21,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub(in crate::server) use call::{Announcement, Announcer, AuditedCall, Outcome};
+pub(in crate::server) use call::{AuditedCall, Outcome};
 pub use chain::{Chain, OpenIntents, Verified, chains};
 pub use record::{Kind, Record};
 pub use redaction::Redaction;

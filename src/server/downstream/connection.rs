@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{ToolError, ToolErrorKind, ToolHints};
+use crate::lang::{ToolError, ToolErrorKind, ToolHints, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::pins::Declaration;
 use crate::server::secrets::Secrets;
@@ -47,7 +47,9 @@ const LEFT_OUT: usize = 20;
 const LONGEST_NAME: usize = 1024;
 
 /// The reason why a request has no answer.
-pub(super) enum Failure {
+pub(in crate::server) enum Failure {
+    /// The call is to end: its evaluation is over, was cancelled, or has lost its session.
+    Stopped,
     /// The server could not be started, or not in time.
     NotStarted(Option<ToolError>),
     /// The connection broke before the server received any part of the request.
@@ -67,10 +69,19 @@ impl Failure {
         }
     }
 
+    /// Returns the reply to the program.
+    pub(in crate::server) fn reply(self) -> ToolReply {
+        match self {
+            Failure::Stopped => ToolReply::Stopped,
+            failure => ToolReply::Error(failure.error()),
+        }
+    }
+
     /// The error to report.
     pub(super) fn error(self) -> ToolError {
         match self {
             Failure::Unsent(error) | Failure::Lost(error) | Failure::Final(error) => error,
+            Failure::Stopped => ToolError::unavailable("the evaluation was stopped"),
             Failure::NotStarted(error) => {
                 error.unwrap_or_else(|| ToolError::unavailable("the server did not start in time"))
             }
@@ -79,7 +90,7 @@ impl Failure {
 }
 
 /// A lease on a connection: the connection counts as used until this is dropped.
-pub(super) struct InUse(Arc<Connection>);
+pub(in crate::server) struct InUse(Arc<Connection>);
 
 impl InUse {
     /// Marks a connection as used.
@@ -112,7 +123,7 @@ struct Uses {
 }
 
 /// A connection whose handshake is complete.
-pub(super) struct Connection {
+pub(in crate::server) struct Connection {
     name: String,
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,

@@ -16,14 +16,14 @@ use super::local::Local;
 use super::result;
 
 /// The transport of calls.
-pub(super) enum Link<'s> {
+pub(in crate::server) enum Link {
     /// A connection to a server.
     Server(InUse),
     /// Local tools, which need no connection.
-    Local(&'s Local),
+    Local(Arc<Local>),
 }
 
-impl Link<'_> {
+impl Link {
     /// Calls a tool with validated arguments. Dropping the future cancels the call. The secrets in the reply are
     /// redacted.
     pub(super) async fn call(

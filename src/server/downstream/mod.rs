@@ -42,16 +42,15 @@ mod words;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::lang::Decision as Decided;
 use crate::lang::internal::closest;
-use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
-use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
+use crate::lang::{Catalogue, Found, Server, Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::audit::{AuditLog, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};
-use crate::server::identity::{Identity, LOCAL};
+use crate::server::identity::LOCAL;
 use crate::server::pins::{PinReport, Pins, Review};
-use crate::server::policy::{Consent, Counts, Decision, Names, Policy, ToolName, no_approver};
+use crate::server::policy::{Counts, Decision, Names, Policy, ToolName};
 use crate::server::secrets::Secrets;
 use crate::server::system::folders;
 use crate::server::system::offload::{self, Offload};
@@ -62,7 +61,11 @@ use blobs::Blobs;
 use cache::Cache;
 use index::KeptIndex;
 use schemas::Schemas;
-use server::Downstream;
+
+pub(in crate::server) use arguments::CheckedTool;
+pub(in crate::server) use connection::Failure;
+pub(in crate::server) use link::Link;
+pub(in crate::server) use server::Downstream;
 use unfit::Unfit;
 
 /// Timeout for listing the tools of servers that the catalogue does not have yet.
@@ -110,15 +113,6 @@ impl Default for DownstreamOptions {
     }
 }
 
-/// The outcome of a call.
-pub(in crate::server) struct Answered {
-    pub(in crate::server) reply: ToolReply,
-    /// The rule that decided on the call, if one did.
-    pub(in crate::server) rule: Option<String>,
-    /// A note about changes that were made to the arguments.
-    pub(in crate::server) note: Option<String>,
-}
-
 /// State shared by all servers of a process.
 struct Shared {
     options: DownstreamOptions,
@@ -129,6 +123,8 @@ struct Shared {
     unfit: Unfit,
     offload: Offload,
     schemas: Arc<Schemas>,
+    /// Counts of calls, for quotas.
+    counts: Counts,
 }
 
 /// All configured servers. Its methods require that the Tokio runtime in which they are called outlives the
@@ -142,8 +138,6 @@ pub struct Downstreams {
     policy: Mutex<Policy>,
     /// The policies of all servers, if they have guards.
     guarding: RwLock<Option<Arc<Policy>>>,
-    /// Counts of calls, for quotas.
-    counts: Counts,
     index: Arc<Mutex<KeptIndex>>,
     /// True once the rules of the audit log that match no argument have been reported.
     redaction_is_reported: AtomicBool,
@@ -164,11 +158,11 @@ impl Downstreams {
                 unfit: Unfit::default(),
                 offload: Offload::default(),
                 schemas: Arc::default(),
+                counts: Counts::default(),
             }),
             origin,
             policy: Mutex::default(),
             guarding: RwLock::default(),
-            counts: Counts::default(),
             index: Arc::default(),
             redaction_is_reported: AtomicBool::new(false),
         };
@@ -290,7 +284,11 @@ impl Downstreams {
         self.all().iter().map(server).collect()
     }
 
-    fn find(&self, name: &str) -> Result<Arc<Downstream>, ToolError> {
+    /// Finds a server by its name.
+    ///
+    /// # Errors
+    /// Returns an error with the closest name if there is no such server.
+    pub(in crate::server) fn find(&self, name: &str) -> Result<Arc<Downstream>, ToolError> {
         self.all().into_iter().find(|server| server.name() == name).ok_or_else(|| ToolError {
             kind: ToolErrorKind::Unavailable,
             message: format!("there is no server `{name}`"),
@@ -454,62 +452,6 @@ impl Downstreams {
         }
     }
 
-    /// Calls a tool with the text of a JSON object. `timeout` applies if the configuration of the server has none;
-    /// starting the server does not count towards it. Dropping the future cancels the call downstream. No person is
-    /// asked for consent: calls for which the policy requires consent are refused.
-    pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
-        let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
-        let call = ToolCall {
-            id: CallId::default(),
-            server,
-            tool,
-            arguments,
-            remaining: timeout,
-            timeout,
-            fuel: 0,
-            memory: 0,
-            approved: None,
-        };
-        let identity = Identity { principal: LOCAL.to_owned(), ..Identity::default() };
-        let consent = Consent::new(Arc::new(identity), Arc::new(no_approver()));
-        let Some(audit) = self.audit() else {
-            let Answered { reply, .. } = self.call_as_decided(&call, &consent, None).await;
-            return unasked(reply, &consent).await;
-        };
-        let begun = Instant::now();
-        let audited = Arc::new(Mutex::new(AuditedCall::new(audit, self.secrets(), &Identity::default(), &call)));
-        let announced = Arc::clone(&audited);
-        let announcer = Announcer::new(move |announcement| {
-            announcement.write(&mut announced.lock().unwrap_or_else(PoisonError::into_inner));
-        });
-        let Answered { reply, rule, .. } = self.call_as_decided(&call, &consent, Some(&announcer)).await;
-        let reply = self.secrets().redact_reply(unasked(reply, &consent).await);
-        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let audited = audited.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // If an outcome cannot be written, the audit log refuses the next call.
-        let _ = audited.end(Outcome { reply: &reply, rule, ms });
-        reply
-    }
-
-    /// Like [`Downstreams::call`], for an evaluation with its consent; the time in which a person is asked does not
-    /// count towards the timeout either. The announcer writes the intent before anything is sent; a call whose intent
-    /// cannot be written is denied.
-    pub(in crate::server) async fn call_as_decided(
-        &self,
-        call: &ToolCall,
-        consent: &Consent,
-        announcer: Option<&Announcer>,
-    ) -> Answered {
-        match self.find(&call.server) {
-            Ok(server) => {
-                let answered = server.call(call, consent, &self.counts, announcer).await;
-                self.log_unfit_rules();
-                answered
-            }
-            Err(error) => Answered { reply: ToolReply::Error(error), rule: None, note: None },
-        }
-    }
-
     /// Lets a person log in to a server that requires it (OAuth): `show` is passed the address to open in a browser.
     ///
     /// # Errors
@@ -527,14 +469,5 @@ impl Downstreams {
     pub async fn close(&self) {
         let servers = self.all();
         futures::future::join_all(servers.iter().map(|server| server.close())).await;
-    }
-}
-
-/// Returns the refusal of a call on which a person would have to decide, where none can be asked.
-async fn unasked(reply: ToolReply, consent: &Consent) -> ToolReply {
-    let ToolReply::Ask(question) = reply else { return reply };
-    match consent.decide(std::slice::from_ref(&*question)).await.pop() {
-        Some(Decided::Unavailable(why) | Decided::Denied(why)) => ToolReply::Unapproved(why),
-        _ => ToolReply::Unapproved(question.reason),
     }
 }

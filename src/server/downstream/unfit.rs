@@ -45,7 +45,7 @@ impl Downstreams {
 
     /// Logs the rules that match no tool, each once, as soon as the lists of all servers to which it may apply are
     /// known.
-    pub(super) fn log_unfit_rules(&self) {
+    pub(in crate::server) fn log_unfit_rules(&self) {
         if !self.shared.unfit.is_due.swap(false, Ordering::AcqRel) {
             return;
         }

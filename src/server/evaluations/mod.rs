@@ -1,7 +1,5 @@
 //! Runs programs for a caller: admission, session selection, cancellation and the log.
 
-pub(in crate::server) mod activity;
-pub(in crate::server) mod guarded;
 mod hints;
 pub(in crate::server) mod host;
 pub(in crate::server) mod keyed;
@@ -14,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use guarded::Guarded;
 use host::{EvaluationHost, RunStatus};
 use program::{Finished, ProgramRun, Ran};
 use tokio::runtime::Handle;
@@ -29,8 +26,9 @@ use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{Gate, RunPermit};
 use crate::server::audit::{AuditLog, Kind, Record};
+use crate::server::calls::activity::Activity;
+use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
-use crate::server::evaluations::activity::Activity;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Grants};
 use crate::server::runs::grants::SessionGrants;

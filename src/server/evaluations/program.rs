@@ -7,6 +7,7 @@ use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, San
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
+use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
 use crate::server::runs::planned::{PlanGrants, without_plan};
 use crate::server::runs::recorded::Recording;
@@ -19,7 +20,6 @@ use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::store::Key;
 
-use super::guarded::Guarded;
 use super::hints::unbound;
 use super::unwritten;
 use super::waits::LONGEST_LEASE;

@@ -31,7 +31,7 @@ use pattern::Fit;
 use quotas::Quota;
 
 pub use consent::{Answer, Approver, NoApprover};
-pub(in crate::server) use consent::{Consent, Grants, IntendedCall, Take, TakenCall, no_approver};
+pub(in crate::server) use consent::{Consent, Grants, IntendedCall, Ruling, Take, TakenCall, no_approver};
 pub use effect::Effect;
 pub(in crate::server) use names::{Known, Name, Names, ToolName};
 pub(in crate::server) use pattern::NamePattern;

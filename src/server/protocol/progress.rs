@@ -8,7 +8,7 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use tokio::time::{Instant, interval_at};
 
-use crate::server::evaluations::activity::Activity;
+use crate::server::calls::activity::Activity;
 
 /// Interval of the notifications; progress is the number of seconds since the call arrived.
 const EVERY: Duration = Duration::from_secs(1);

@@ -61,22 +61,12 @@ impl SessionRequests {
         let _ = self.log.set(log);
     }
 
-    /// True if the run of the program is stored.
-    pub(in crate::server) fn has_log(&self) -> bool {
-        self.log.get().is_some()
-    }
-
     /// Stores that a call is about to be sent, if the run of the program is stored.
     ///
     /// # Errors
     /// Returns why it is not stored, as a clause. The call must then not be sent.
     pub(in crate::server) fn starting(&self, call: &CallId) -> Result<(), String> {
         self.log.get().map_or(Ok(()), |log| log.starting(call))
-    }
-
-    /// True if the program runs under a lease.
-    pub(in crate::server) fn has_lease(&self) -> bool {
-        self.held.get().is_some()
     }
 
     /// True once the lease is lost: the program must not do anything more.

@@ -40,8 +40,8 @@ const AT_ONCE_BYTES: usize = 8 << 10;
 const AT_ONCE_DEPTH: u32 = 32;
 
 /// A tool with the validation of its arguments.
-pub(super) struct CheckedTool {
-    pub(super) tool: Arc<Tool>,
+pub(in crate::server) struct CheckedTool {
+    pub(in crate::server) tool: Arc<Tool>,
     /// What its pin says about it.
     pub(super) standing: Standing,
     /// The tool as shown to principals who have seen none of its results.
@@ -402,12 +402,12 @@ impl CheckedTool {
 
 /// Arguments that may be sent.
 #[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) arguments: Map<String, Value>,
+pub(in crate::server) struct Checked {
+    pub(in crate::server) arguments: Map<String, Value>,
     /// A note about the repairs that were made to them.
-    pub(super) note: Option<String>,
+    pub(in crate::server) note: Option<String>,
     /// Why they were not validated although a schema exists, as a clause: "its schema has …".
-    pub(super) unchecked: Option<String>,
+    pub(in crate::server) unchecked: Option<String>,
 }
 
 impl Checked {

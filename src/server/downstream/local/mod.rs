@@ -22,7 +22,7 @@ use command::Command;
 use endpoint::Request;
 
 /// The tools of one namespace.
-pub(super) struct Local {
+pub(in crate::server) struct Local {
     functions: Vec<(Arc<Tool>, Arc<dyn Function>)>,
 }
 
@@ -128,12 +128,7 @@ mod tests {
     fn echo() -> Tools<'static> {
         let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {"default": 2}}});
         let mut tools = Tools::new();
-        tools
-            .tool("ours/echo", |arguments: Map<String, Value>, _: &Call| match arguments.get("a") {
-                Some(Value::Bool(true)) => panic!("it was asked to"),
-                _ => Ok(arguments),
-            })
-            .schema(schema);
+        tools.tool("ours/echo", |arguments: Map<String, Value>, _: &Call| Ok(arguments)).schema(schema);
         tools
     }
 
@@ -151,12 +146,5 @@ mod tests {
         let mut names = downstreams.names();
         names.sort_unstable();
         assert_eq!(names, ["mail", "ours"]);
-        let reply = downstreams.call("ours", "echo", "{\"a\": 1}", Duration::from_secs(10)).await;
-        assert!(matches!(&reply, ToolReply::Json(text) if text == "{\"a\":1,\"b\":2}"), "{reply:?}");
-        let reply = downstreams.call("ours", "echo", "{\"a\": true}", Duration::from_secs(10)).await;
-        assert!(
-            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` panicked: it was asked to"),
-            "{reply:?}"
-        );
     }
 }

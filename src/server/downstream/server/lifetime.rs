@@ -39,9 +39,9 @@ impl Downstream {
     }
 
     /// Returns the link for calls, connecting first if necessary.
-    pub(super) async fn link(self: &Arc<Self>) -> Result<Link<'_>, ToolError> {
+    pub(super) async fn link(self: &Arc<Self>) -> Result<Link, ToolError> {
         match &self.local {
-            Some(local) => Ok(Link::Local(local)),
+            Some(local) => Ok(Link::Local(Arc::clone(local))),
             None => self.connect().await.map(Link::Server),
         }
     }

@@ -1,5 +1,6 @@
 //! One downstream server: its tools, its rules and the calls to it.
 
+mod calls;
 mod lifetime;
 mod pinned;
 
@@ -7,42 +8,34 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::lang::internal::closest;
 use crate::lang::internal::foreign_text;
-use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
-use crate::server::audit::Announcer;
+use crate::lang::{Tool, ToolError};
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
 use crate::server::pins::{PinReport, ServerPins, Vetted};
-use crate::server::policy::{
-    Consent, Counts, Decision, Effect, IntendedCall, Known as KnownNames, Names, Policy, Timeouts, ToolName,
-};
-use crate::server::system::offload::{self, NotDone};
+use crate::server::policy::{Decision, Known as KnownNames, Names, Policy, Timeouts, ToolName};
+use crate::server::system::offload;
 
-use super::arguments::{self, Checked, CheckedTool};
+use super::Shared;
+use super::arguments::{self, CheckedTool};
 use super::connection::{Connection, Failure};
 use super::link::Link;
 use super::local::Local;
 use super::shapes::Shapes;
 use super::shelf::{KnownList, Shelf};
 use super::start::Start;
-use super::{Answered, Shared};
 use lifetime::Connecting;
 
 /// Time for which the catalogue remembers a failure to list the tools.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
-/// Maximum number of retries of a call.
-const RETRIES: u32 = 2;
-
 /// Timeout for compiling the schemas of all tools of a server, for a report about them.
 const SCHEMAS: Duration = Duration::from_secs(30);
 
 /// One configured server and the state of its connection and tools.
-pub(super) struct Downstream {
+pub(in crate::server) struct Downstream {
     start: Start,
     /// The rules for its tools.
     rules: RwLock<Arc<Rules>>,
@@ -54,7 +47,7 @@ pub(super) struct Downstream {
     /// Locked while the server is being started, so that only one start runs at a time.
     connection: AsyncMutex<Connecting>,
     /// The in-process endpoint of its calls, if there is nothing to start.
-    local: Option<Local>,
+    local: Option<Arc<Local>>,
     known: Mutex<Known>,
     shared: Arc<Shared>,
 }
@@ -98,7 +91,7 @@ impl Known {
 impl Downstream {
     pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
         let options = &shared.options;
-        let local = Local::of(&config, &shared.lifeline, options.largest_message, &options.secrets);
+        let local = Local::of(&config, &shared.lifeline, options.largest_message, &options.secrets).map(Arc::new);
         let mut known = Known::default();
         if let Some(local) = &local {
             known.set(arguments::checked(local.tools()), true);
@@ -308,168 +301,6 @@ impl Downstream {
         listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
     }
 
-    /// Calls one tool if the policy allows it; see [`super::Downstreams::call`]. A call that was lost with its
-    /// connection is retried if that is harmless; retries count towards the timeout of the call.
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        given: &ToolCall,
-        consent: &Consent,
-        counts: &Counts,
-        announcer: Option<&Announcer>,
-    ) -> Answered {
-        let config = &self.start.config;
-        let (rules, names) = (self.rules(), self.names());
-        let of_tool = self.timeouts.get(&self.named(&given.tool, &rules, names.as_deref()));
-        let timeout = of_tool.or(config.timeout).unwrap_or(given.timeout);
-        let mut call = Call {
-            given,
-            timeout,
-            consent,
-            counts,
-            announcer,
-            asked: Instant::now(),
-            begun: None,
-            rule: None,
-            note: None,
-        };
-        let reply = self.attempts(&mut call).await;
-        consent.ended(&given.id);
-        let secrets = &self.shared.options.secrets;
-        let reply = reply.unwrap_or_else(|error| ToolReply::Error(secrets.redact_error(error)));
-        Answered { reply, rule: call.rule, note: call.note.map(|note| secrets.redact_own(note)) }
-    }
-
-    async fn attempts(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, ToolError> {
-        let tool = &*call.given.tool;
-        // A tool that is denied by name does not start the server.
-        let (rules, names) = (self.rules(), self.names());
-        if let Some(denied) = rules.policy.denial_by_name(&self.named(tool, &rules, names.as_deref())) {
-            call.rule = Some(denied.rule.clone());
-            return Ok(ToolReply::Denied(denied.rule));
-        }
-        let mut lost: Option<ToolError> = None;
-        for retries_left in (0..=RETRIES).rev() {
-            let bound = call.begun.map(|begun| call.timeout.saturating_sub(begun.elapsed()));
-            let attempt = self.attempt(call);
-            let outcome = match bound {
-                None => attempt.await,
-                Some(bound) => tokio::time::timeout(bound, attempt).await.unwrap_or(Err(Failure::NotStarted(None))),
-            };
-            match (outcome, lost.take()) {
-                (Ok(reply), _) => return Ok(reply),
-                (Err(Failure::Unsent(error)), _) if retries_left > 0 => {
-                    tracing::warn!(server = self.name(), tool, reason = error.message, "a call is made again");
-                    lost = Some(error);
-                }
-                (Err(Failure::NotStarted(error)), Some(lost)) => {
-                    return Err(ToolError { suggestion: error.and_then(|error| error.suggestion), ..lost });
-                }
-                (Err(failure), _) => return Err(failure.error()),
-            }
-        }
-        unreachable!("the last attempt returns")
-    }
-
-    /// Makes one attempt at a call.
-    async fn attempt(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, Failure> {
-        let tool = &*call.given.tool;
-        let link = self.link().await.map_err(|error| Failure::NotStarted(Some(error)))?;
-        let mut tools = self.listed(&link).await.map_err(Failure::harmless)?;
-        let named = |tools: &[Arc<CheckedTool>]| tools.iter().find(|checked| checked.tool.name == tool).cloned();
-        let mut checked = named(&tools);
-        if let Some(held) = checked.as_ref().and_then(|checked| checked.standing.held.clone())
-            && self.may_be_accepted(tool, held).await
-        {
-            self.known().listed_by = None;
-            tools = self.listed(&link).await.map_err(Failure::harmless)?;
-            checked = named(&tools);
-        }
-        let Some(checked) = &checked else {
-            let names = tools.iter().map(|checked| checked.tool.name.as_str());
-            return Err(Failure::Final(ToolError {
-                kind: ToolErrorKind::Arguments,
-                message: format!("server `{}` has no tool `{}`", self.name(), foreign_text::name(tool)),
-                suggestion: closest(tool, names)
-                    .map(|name| format!("Did you mean {}?", foreign_text::qualified(self.name(), name))),
-            }));
-        };
-        if let Some(refusal) = self.refusal(checked) {
-            return Err(Failure::Final(refusal));
-        }
-        let Checked { arguments, note, unchecked } = self.check(call, checked).await.map_err(Failure::Final)?;
-        call.note = note;
-        if call.rule.is_none()
-            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref()).await
-        {
-            return Ok(refused);
-        }
-        if let Some(announcer) = call.announcer {
-            let hints = &checked.tool.hints;
-            let is_withheld = announcer.rehearses() && Effect::of(hints) != Effect::ReadOnly;
-            let withheld = is_withheld.then(|| Value::Object(arguments.clone()).to_string());
-            let announced = announcer.announce(call.rule.clone(), !Effect::is_harmless(hints), withheld).await;
-            if let Err(problem) = announced {
-                call.rule = Some(problem.clone());
-                return Ok(ToolReply::Denied(problem));
-            }
-        }
-        // The record may have taken its time, and so may the server before another attempt.
-        if let Some(asked) = call.consent.lapsed(&call.given.id).await {
-            return Ok(asked);
-        }
-        let left = match call.begun {
-            Some(begun) => call.timeout.saturating_sub(begun.elapsed()),
-            None => call.timeout,
-        };
-        call.begun.get_or_insert_with(Instant::now);
-        let (blobs, secrets) = (self.shared.blobs.of(call.consent.principal()), &self.shared.options.secrets);
-        let reply = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
-        let bytes = usize::try_from(reply.bytes()).unwrap_or(usize::MAX);
-        let principal = call.consent.principal();
-        self.recall(principal).await;
-        let (learning, learner) = (Arc::clone(checked), principal.to_owned());
-        let learn = move || (learning.learn(&learner, &reply), reply);
-        let (is_new, reply) = offload::linear(bytes, learn).await;
-        if is_new {
-            self.shapes.learned(principal);
-            self.store_shapes(false).await;
-        }
-        Ok(reply)
-    }
-
-    /// Validates the arguments of a call: at once if that takes little, otherwise off the threads of the runtime.
-    async fn check(&self, call: &Call<'_>, checked: &Arc<CheckedTool>) -> Result<Checked, ToolError> {
-        let left = call.given.remaining.saturating_sub(call.asked.elapsed()).min(call.timeout);
-        let deadline = Instant::now() + left;
-        if let Some(outcome) = checked.check_at_once(&self.shared.schemas, &call.given.arguments, deadline) {
-            return outcome;
-        }
-        let (checking, arguments) = (Arc::clone(checked), call.given.arguments.clone());
-        let schemas = Arc::clone(&self.shared.schemas);
-        let check = move || checking.check(&schemas, &arguments, deadline);
-        let outcome = self.shared.offload.run(call.consent.principal(), deadline, check).await;
-        let name = foreign_text::qualified(self.name(), &checked.tool.name);
-        let seconds = left.as_secs_f64();
-        outcome.unwrap_or_else(|problem| {
-            Err(match problem {
-                NotDone::NoTurn => {
-                    let message = format!(
-                        "the arguments of `{name}` were not checked within {seconds:.1} s: checks of other calls took all of that time; nothing was sent"
-                    );
-                    ToolError::new(ToolErrorKind::Timeout, message)
-                }
-                NotDone::Late => {
-                    let message =
-                        format!("the arguments of `{name}` were not checked within {seconds:.1} s; nothing was sent");
-                    ToolError::new(ToolErrorKind::Timeout, message)
-                }
-                NotDone::Failed(reason) => {
-                    ToolError::failed(format!("the arguments of `{name}` could not be checked: {reason}"))
-                }
-            })
-        })
-    }
-
     /// Writes new result shapes to disk: at once, or if the last time is long enough ago.
     async fn store_shapes(self: &Arc<Self>, at_once: bool) {
         let principals = self.shapes.due(at_once);
@@ -484,45 +315,9 @@ impl Downstream {
         offload::linear(usize::MAX, write).await;
     }
 
-    /// Decides on a call, once for all attempts; returns the reply if the call is refused. `unchecked` is the reason
-    /// why its arguments were not validated.
-    async fn refuses(
-        &self,
-        call: &mut Call<'_>,
-        tool: &Tool,
-        arguments: &Map<String, Value>,
-        unchecked: Option<&str>,
-    ) -> Option<ToolReply> {
-        let Call { given, consent, counts, asked, .. } = *call;
-        let (rules, names) = (self.rules(), self.names());
-        let named = self.named(&tool.name, &rules, names.as_deref());
-        let intended = IntendedCall {
-            given,
-            tool,
-            name: &named,
-            arguments,
-            is_checked: unchecked.is_none(),
-            file: &self.start.config.file,
-            remaining: given.remaining.saturating_sub(asked.elapsed()),
-        };
-        let ruling = consent.to(&intended, &rules.policy, counts).await;
-        if let Some(clause) = unchecked {
-            tracing::warn!(
-                server = self.name(),
-                tool = tool.name,
-                rule = ruling.rule,
-                "arguments are not checked: the schema {clause}"
-            );
-            let name = foreign_text::qualified(self.name(), &tool.name);
-            call.note = Some(format!("the arguments were not checked: the schema of `{name}` {clause}"));
-        }
-        call.rule = Some(ruling.rule);
-        ruling.refused
-    }
-
     /// Returns the tools of this connection: the known list if it is from this connection and unchanged, or else a new
     /// one.
-    async fn listed(self: &Arc<Self>, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+    async fn listed(self: &Arc<Self>, link: &Link) -> Result<Vec<Arc<CheckedTool>>, Failure> {
         let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
         let changed = connection.take_list_changed();
         {
@@ -565,23 +360,4 @@ impl Downstream {
         offload::linear(usize::MAX, move || this.shelf.write(|| this.known_list())).await;
         Ok(tools)
     }
-}
-
-/// A call, across all its attempts.
-struct Call<'a> {
-    /// The call as the program made it.
-    given: &'a ToolCall,
-    timeout: Duration,
-    consent: &'a Consent,
-    counts: &'a Counts,
-    /// Writes the intent to the audit log before the call is sent.
-    announcer: Option<&'a Announcer>,
-    /// When the program made the call.
-    asked: Instant,
-    /// When the call was first sent.
-    begun: Option<Instant>,
-    /// The rule that decided on the call.
-    rule: Option<String>,
-    /// A note about changes that were made to its arguments.
-    note: Option<String>,
 }

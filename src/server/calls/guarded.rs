@@ -30,12 +30,12 @@ impl Guarded {
     }
 
     /// Adds what a tool has returned.
-    pub(super) fn returned(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply) {
+    pub(in crate::server) fn returned(&self, server: &Arc<str>, tool: &Arc<str>, reply: &ToolReply) {
         self.origins.add_reply(server, tool, reply, self.policy.standing(server, tool));
     }
 
     /// Adds what tools have returned earlier in a run that is continued.
-    pub(super) fn returned_before(&self, log: &Logged) {
+    pub(in crate::server) fn returned_before(&self, log: &Logged) {
         for call in &log.calls {
             self.origins.add_sent(&call.arguments);
             if let CallState::Done(reply) = &call.state {
@@ -45,7 +45,7 @@ impl Guarded {
     }
 
     /// Records that the model receives a reply.
-    pub(super) fn replied(&self, program: &str, reply: &Reply) {
+    pub(in crate::server) fn replied(&self, program: &str, reply: &Reply) {
         // The questions of a program that waits, and the calls of a rehearsal, show arguments.
         let shows_arguments = reply.status == Status::Suspended || reply.rehearsed.is_some();
         let waits = if shows_arguments { "arguments" } else { "" };

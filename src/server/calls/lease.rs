@@ -1,0 +1,23 @@
+//! Refuses calls in a session whose lease is lost: another process may have it.
+
+use std::sync::Arc;
+
+use crate::server::downstream::Failure;
+use crate::server::sessions::requests::SessionRequests;
+
+use super::{Answer, Call, Layer, Next};
+
+pub(super) struct Leased(Arc<SessionRequests>);
+
+impl Leased {
+    /// Returns the layer for a program with a session.
+    pub(super) fn of(requests: Option<&Arc<SessionRequests>>) -> Option<Box<dyn Layer>> {
+        requests.map(|requests| Box::new(Leased(Arc::clone(requests))) as Box<dyn Layer>)
+    }
+}
+
+impl Layer for Leased {
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
+        if self.0.is_lost() { Err(Failure::Stopped) } else { next.call(call) }
+    }
+}

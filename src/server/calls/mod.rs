@@ -1,0 +1,293 @@
+//! Tool calls: the way of a call from a program to a server, through an ordered chain of layers.
+//!
+//! A concern of a call is a [`Layer`], in a file of its own, that knows nothing of the others. [`Chain::new`] has the
+//! order, which is a security property. All layers run on the thread of the evaluation (or of its branch), one after the
+//! other, and may block; what is asynchronous is awaited there by [`Wait`]. A call changes threads twice: when the
+//! connection's task takes the request, and when it hands over the answer.
+//!
+//! Two designs were considered. Asynchronous services, as those of tower, would run on the threads of the runtime: each
+//! record that has to be written before the call goes on (audit, run log) is then a message to the evaluation's thread or
+//! to a blocking thread and one back, since the threads of the runtime must not block; that was the earlier design, with
+//! three to seven changes of thread for each call and a protocol of announcements. Synchronous layers need none of that,
+//! at the price of a thread for each call that waits, which an evaluation and its branches have anyway.
+
+pub(in crate::server) mod activity;
+mod arguments;
+mod audit;
+mod connection;
+mod consent;
+mod grants;
+pub(in crate::server) mod guarded;
+mod lease;
+mod origins;
+mod questions;
+mod rehearsal;
+mod retries;
+mod run_log;
+mod server;
+mod slots;
+mod telemetry;
+mod transport;
+mod wait;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{CallId, Decision, Question, ToolCall, ToolReply};
+use crate::server::audit::AuditedCall;
+use crate::server::downstream::{CheckedTool, Downstream, Downstreams, Failure, Link};
+use crate::server::identity::Identity;
+use crate::server::policy::Consent;
+use crate::server::runs::rehearsal::Rehearsal;
+use crate::server::sessions::requests::SessionRequests;
+
+use activity::Activity;
+use guarded::Guarded;
+use questions::Questions;
+use wait::Wait;
+
+/// The reply to a call, or the reason why there is none yet: a layer further out may try again.
+type Answer = Result<ToolReply, Failure>;
+
+/// One concern of every tool call.
+trait Layer: Send + Sync {
+    /// Answers the call, or passes it on to the layers behind this one.
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer;
+}
+
+/// The layers behind the current one.
+#[derive(Clone, Copy)]
+struct Next<'n>(&'n [Box<dyn Layer>]);
+
+impl Next<'_> {
+    /// Passes the call on.
+    fn call(self, call: &mut Call<'_>) -> Answer {
+        let (first, others) = self.0.split_first().expect("the last layer passes nothing on");
+        first.call(call, Next(others))
+    }
+
+    /// Passes the call on; a failure becomes the reply.
+    fn reply(self, call: &mut Call<'_>) -> ToolReply {
+        self.call(call).unwrap_or_else(Failure::reply)
+    }
+}
+
+/// A call on its way through the chain.
+struct Call<'c> {
+    /// The call as the program made it.
+    given: &'c ToolCall,
+    /// The time when the program made it.
+    made: Instant,
+    /// The time when it had a slot.
+    begun: Option<Instant>,
+    /// The time when it was first sent.
+    sent: Option<Instant>,
+    /// The time that the server has.
+    timeout: Duration,
+    wait: Wait<'c>,
+    /// Its audit record.
+    audited: Option<AuditedCall>,
+    server: Option<Arc<Downstream>>,
+    /// The tool, and the connection over which it was listed.
+    target: Option<(Arc<CheckedTool>, Link)>,
+    /// The arguments as they will be sent.
+    arguments: Arguments,
+    /// The rule that decided on the call.
+    rule: Option<String>,
+    /// A note for the program, as a clause.
+    note: Option<String>,
+}
+
+/// The arguments as they will be sent.
+#[derive(Default)]
+struct Arguments {
+    given: Map<String, Value>,
+    /// The reason why they could not be checked against the schema of the tool, as a clause.
+    unchecked: Option<String>,
+}
+
+impl Call<'_> {
+    /// The server; the layer `server` has found it.
+    fn server(&self) -> Arc<Downstream> {
+        Arc::clone(self.server.as_ref().expect("the server is found before this layer"))
+    }
+
+    /// The tool; the layer `connection` has found it.
+    fn tool(&self) -> Arc<CheckedTool> {
+        Arc::clone(&self.target.as_ref().expect("the tool is found before this layer").0)
+    }
+
+    /// The remaining time of the evaluation.
+    fn remaining(&self) -> Duration {
+        self.given.remaining.saturating_sub(self.made.elapsed())
+    }
+
+    /// Adds a note behind those that the program has to read first.
+    fn add_note(&mut self, note: String) {
+        self.note = Some(self.note.take().map_or(note.clone(), |earlier| format!("{note}; {earlier}")));
+    }
+}
+
+/// The parts of an evaluation that its calls need.
+#[derive(Clone)]
+pub(in crate::server) struct Parts {
+    pub(in crate::server) downstreams: Arc<Downstreams>,
+    pub(in crate::server) runtime: Handle,
+    /// Cancelled when the evaluation is to end.
+    pub(in crate::server) cancel: CancellationToken,
+    /// The number of calls that may be under way at once.
+    pub(in crate::server) slots: u32,
+    pub(in crate::server) identity: Arc<Identity>,
+    pub(in crate::server) activity: Arc<Activity>,
+    /// The permissions of the evaluation.
+    pub(in crate::server) consent: Arc<Consent>,
+    /// The requests of the program for its session, with its lease and the log of its run, if it has a session.
+    pub(in crate::server) requests: Option<Arc<SessionRequests>>,
+    /// The origins of values, if there are guards.
+    pub(in crate::server) guarded: Option<Guarded>,
+    /// Collects the calls that may change something, if they are not made.
+    pub(in crate::server) rehearsal: Option<Arc<Rehearsal>>,
+}
+
+/// The layers of all calls of an evaluation.
+struct Chain(Vec<Box<dyn Layer>>);
+
+impl Chain {
+    /// Puts the layers in order, from the program to the server. A layer that is off is left out.
+    fn new(parts: &Parts) -> Chain {
+        let mut chain: Vec<Box<dyn Layer>> = Vec::with_capacity(18);
+        let audit = parts.downstreams.audit();
+        // Nothing is done in a session that another process may have by now.
+        chain.extend(lease::Leased::of(parts.requests.as_ref()));
+        // Everything behind this is recorded: refusals, questions and failures as well as results.
+        chain.extend(audit.map(|audit| audit::Recorded::boxed(audit, parts)));
+        chain.push(Box::new(activity::Shown(Arc::clone(&parts.activity))));
+        chain.push(Box::new(telemetry::Traced::new(parts)));
+        // A reply has an origin as soon as the program has it, whatever came of the call.
+        chain.extend(parts.guarded.clone().map(origins::Learned::boxed));
+        // A question about a call that is not made needs no person.
+        chain.extend(parts.rehearsal.as_ref().map(rehearsal::Asked::boxed));
+        chain.push(Box::new(slots::Limited::new(parts.slots)));
+        // A tool that is denied by its name does not start its server.
+        chain.push(Box::new(server::Found(Arc::clone(&parts.downstreams))));
+        // What follows is done again for each attempt, but decided on once.
+        chain.push(Box::new(retries::Retried(Arc::clone(&parts.consent))));
+        chain.push(Box::new(connection::Connected));
+        // Arguments are decided on as they will be sent, so they are repaired and checked before.
+        chain.push(Box::new(arguments::Checked(Arc::clone(&parts.consent))));
+        // Policy, guards, quotas and the consent of a person.
+        chain.push(Box::new(consent::Allowed(Arc::clone(&parts.consent))));
+        // A rehearsal has the decision that the call would have.
+        chain.extend(parts.rehearsal.as_ref().map(rehearsal::Withheld::boxed));
+        // A decision may have waited for a person or another process.
+        chain.extend(lease::Leased::of(parts.requests.as_ref()));
+        // A call is on record before anything is sent: in the log of its run, then in the audit log.
+        chain.extend(run_log::Started::of(parts.requests.as_ref()));
+        chain.extend(audit.map(|_| audit::Intended::boxed()));
+        // The records may have taken their time: a grant is looked at once more, directly before the call is sent.
+        chain.push(Box::new(grants::Held(Arc::clone(&parts.consent))));
+        chain.push(Box::new(transport::Sent(Arc::clone(&parts.consent))));
+        Chain(chain)
+    }
+}
+
+/// The tool calls of one evaluation.
+pub(in crate::server) struct Calls {
+    parts: Parts,
+    chain: Chain,
+    /// The calls that are under way or abandoned, each with the token that cancels it.
+    ends: Mutex<HashMap<CallId, CancellationToken>>,
+    /// Notes on calls that were answered.
+    notes: Mutex<HashMap<CallId, String>>,
+    questions: Questions,
+}
+
+impl Calls {
+    /// Creates the calls of an evaluation.
+    pub(in crate::server) fn new(parts: Parts) -> Calls {
+        let chain = Chain::new(&parts);
+        Calls { parts, chain, ends: Mutex::default(), notes: Mutex::default(), questions: Questions::default() }
+    }
+
+    /// Makes a call and waits for its reply. The reply to a call on which a person must decide is a question; see
+    /// [`Calls::decide`].
+    pub(in crate::server) fn make(&self, given: &ToolCall) -> ToolReply {
+        let (audited, made) = self.questions.take(&given.id);
+        let end = self.end_of(&given.id);
+        let mut call = Call {
+            given,
+            made,
+            begun: None,
+            sent: None,
+            timeout: given.timeout,
+            wait: Wait::new(&self.parts, end).until(Instant::now().checked_add(given.remaining)),
+            audited,
+            server: None,
+            target: None,
+            arguments: Arguments::default(),
+            rule: None,
+            note: None,
+        };
+        let reply = Next(&self.chain.0).reply(&mut call);
+        self.ends().remove(&given.id);
+        if matches!(reply, ToolReply::Ask(_)) {
+            self.questions.ask(&given.id, call.audited, made);
+        } else if let Some(note) = call.note {
+            self.notes().insert(given.id.clone(), note);
+        }
+        reply
+    }
+
+    /// Asks a person to decide on calls.
+    pub(in crate::server) fn decide(&self, questions: &[Question]) -> Vec<Decision> {
+        let wait = Wait::new(&self.parts, self.parts.cancel.clone());
+        let decisions = wait.run(self.parts.consent.decide(questions)).unwrap_or_default();
+        for (question, decision) in questions.iter().zip(&decisions) {
+            if let Some(unwritten) = self.questions.settle(&self.parts, question, decision) {
+                self.notes().insert(question.id.clone(), unwritten);
+            }
+        }
+        decisions
+    }
+
+    /// Ends a call that the evaluation does not wait for any longer.
+    pub(in crate::server) fn give_up(&self, call: &CallId) {
+        if !self.questions.give_up(call) {
+            self.end_of(call).cancel();
+        }
+    }
+
+    /// Returns the note on a call that was answered, once.
+    pub(in crate::server) fn note(&self, call: &CallId) -> Option<String> {
+        self.notes().remove(call)
+    }
+
+    /// Runs a future that is no call, until the evaluation is to end.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Stopped`] if the evaluation has ended.
+    pub(in crate::server) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        Wait::new(&self.parts, self.parts.cancel.clone()).run(work)
+    }
+
+    /// Returns the token that cancels a call.
+    fn end_of(&self, call: &CallId) -> CancellationToken {
+        self.ends().entry(call.clone()).or_insert_with(|| self.parts.cancel.child_token()).clone()
+    }
+
+    fn ends(&self) -> MutexGuard<'_, HashMap<CallId, CancellationToken>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notes(&self) -> MutexGuard<'_, HashMap<CallId, String>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

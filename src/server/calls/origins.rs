@@ -1,0 +1,24 @@
+//! Records the origins of the values that tools return, for guards.
+
+use crate::lang::ToolReply;
+
+use super::guarded::Guarded;
+use super::{Answer, Call, Layer, Next};
+
+pub(super) struct Learned(Guarded);
+
+impl Learned {
+    pub(super) fn boxed(guarded: Guarded) -> Box<dyn Layer> {
+        Box::new(Learned(guarded))
+    }
+}
+
+impl Layer for Learned {
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
+        let reply = next.reply(call);
+        if !matches!(reply, ToolReply::Ask(_)) {
+            self.0.returned(&call.given.server, &call.given.tool, &reply);
+        }
+        Ok(reply)
+    }
+}

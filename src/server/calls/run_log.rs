@@ -1,0 +1,33 @@
+//! Stores that a call is about to be sent, if its run is stored and a second call would do harm.
+
+use std::sync::Arc;
+
+use crate::lang::ToolReply;
+use crate::server::policy::Effect;
+use crate::server::sessions::requests::SessionRequests;
+
+use super::{Answer, Call, Layer, Next};
+
+pub(super) struct Started(Arc<SessionRequests>);
+
+impl Started {
+    /// Returns the layer for a program with a session.
+    pub(super) fn of(requests: Option<&Arc<SessionRequests>>) -> Option<Box<dyn Layer>> {
+        requests.map(|requests| Box::new(Started(Arc::clone(requests))) as Box<dyn Layer>)
+    }
+}
+
+impl Layer for Started {
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
+        if Effect::is_harmless(&call.tool().tool.hints) {
+            return next.call(call);
+        }
+        match self.0.starting(&call.given.id) {
+            Ok(()) => next.call(call),
+            Err(problem) => {
+                call.rule = Some(problem.clone());
+                Ok(ToolReply::Denied(problem))
+            }
+        }
+    }
+}

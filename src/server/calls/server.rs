@@ -1,0 +1,35 @@
+//! Finds the server of a call, unless the policy denies the tool by its name.
+
+use std::sync::Arc;
+
+use crate::lang::ToolReply;
+use crate::server::downstream::Downstreams;
+
+use super::{Answer, Call, Layer, Next};
+
+pub(super) struct Found(pub(super) Arc<Downstreams>);
+
+impl Layer for Found {
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
+        let server = match self.0.find(&call.given.server) {
+            Ok(server) => server,
+            Err(error) => return Ok(ToolReply::Error(error)),
+        };
+        // A tool that is denied by name does not start the server.
+        if let Some(rule) = server.denial_by_name(&call.given.tool) {
+            call.rule = Some(rule.clone());
+            return Ok(ToolReply::Denied(rule));
+        }
+        call.timeout = server.timeout_of(call.given);
+        call.server = Some(Arc::clone(&server));
+        let reply = next.call(call);
+        // A server that has started has perhaps listed its tools, which rules name.
+        self.0.log_unfit_rules();
+        let secrets = self.0.secrets();
+        call.note = call.note.take().map(|note| secrets.redact_own(note));
+        reply.or_else(|failure| match failure.reply() {
+            ToolReply::Error(error) => Ok(ToolReply::Error(secrets.redact_error(error))),
+            reply => Ok(reply),
+        })
+    }
+}

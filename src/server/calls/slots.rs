@@ -1,0 +1,25 @@
+//! Limits the number of calls of an evaluation that are under way at once.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::Semaphore;
+
+use super::{Answer, Call, Layer, Next};
+
+pub(super) struct Limited(Arc<Semaphore>);
+
+impl Limited {
+    /// Creates the layer for at most `slots` calls at once, at least one.
+    pub(super) fn new(slots: u32) -> Limited {
+        Limited(Arc::new(Semaphore::new((slots.max(1) as usize).min(Semaphore::MAX_PERMITS))))
+    }
+}
+
+impl Layer for Limited {
+    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
+        let _slot = call.wait.run(self.0.acquire())?.expect("the slots are never closed");
+        call.begun = Some(Instant::now());
+        next.call(call)
+    }
+}
