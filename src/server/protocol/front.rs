@@ -40,7 +40,7 @@ use crate::server::transport::lines::UNREADABLE;
 use super::begin::{Begun, Intended, words};
 use super::elicitation::{AskingClient, Questions};
 use super::progress::reporting;
-use super::replies::{RenderedReply, Replies, warn};
+use super::replies::{RenderedReply, Replies, warn, weight};
 use super::rounds::{self, Binding, NextRound, Rounds};
 use super::{tools, waiting};
 
@@ -232,8 +232,7 @@ impl Front {
                 // An error states what was kept.
                 let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
                 let replies = self.settings.replies.clone();
-                let size = usize::try_from(output).unwrap_or(usize::MAX);
-                let mut rendered = offload::linear(size, move || replies.of(reply, output)).await;
+                let mut rendered = offload::linear(weight(&reply), move || replies.of(reply, output)).await;
                 if is_lost {
                     warn(&mut rendered.result, SESSION_ENDS.to_owned());
                 }

@@ -39,6 +39,18 @@ impl std::str::FromStr for ReplyForm {
     }
 }
 
+/// Returns the approximate size of what has to be rendered of a reply, in bytes; that of a rehearsal is not measured.
+pub(super) fn weight(reply: &Reply) -> usize {
+    if reply.rehearsed.is_some() {
+        return usize::MAX;
+    }
+    let failure =
+        reply.failure.iter().flat_map(|failure| failure.data.iter().chain([&failure.message, &failure.rendered]));
+    let values = reply.value.iter().chain(reply.earlier.iter().map(|earlier| &earlier.value));
+    // A value that is shown in full is there as JSON too.
+    2 * values.chain([&reply.prints]).chain(failure).map(String::len).sum::<usize>()
+}
+
 /// Builds replies.
 #[derive(Clone)]
 pub(in crate::server) struct Replies {
