@@ -1,7 +1,7 @@
 //! Expressions of the language as structured input: the fuzzer mutates a tree, so that most programs pass the reader
 //! and reach deep into the functions.
 
-use crate::vocabulary::{examples, functions};
+use super::vocabulary::{examples, functions};
 use arbitrary::Arbitrary;
 
 /// An expression. The first variant is the one generated when the input is exhausted.

@@ -3,6 +3,7 @@
 //!
 //! Every panic is a finding: libFuzzer's hook ends the process before any code can catch it.
 
+pub mod checks;
 #[path = "../../tests/common/collections/mod.rs"]
 pub mod collections;
 pub mod expression;

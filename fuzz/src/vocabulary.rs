@@ -1,7 +1,7 @@
 //! The vocabulary of the language: every function and special form with its documented examples, split so that other
 //! expressions can replace their arguments.
 
-use crate::engine;
+use super::engine;
 use lispbox::lang::ArityRange;
 use lispbox::lang::internal::form::Form;
 use lispbox::lang::internal::reader::read;
