@@ -1,6 +1,6 @@
 //! Counts the instructions of programs and compares them with the recorded counts in `counts.md` in this folder.
 //!
-//! `cargo bench --no-default-features --bench instructions` fails if a program takes 5% more instructions than
+//! `cargo bench --bench instructions` fails if a program takes 5% more instructions than
 //! recorded; with `-- --record` it records the current counts.
 //!
 //! Each program runs under valgrind in two processes, once in one and twice in the other; the difference is its count,
@@ -203,7 +203,7 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
 
 /// The command that records the counts.
 fn how() -> &'static str {
-    "  cargo bench --no-default-features --bench instructions -- --record"
+    "  cargo bench --bench instructions -- --record"
 }
 
 /// Parses the counts in the table.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// A running server, and the connection to it.
 pub struct Pipe {
     process: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     sent: usize,
     hello: Value,
@@ -19,7 +19,7 @@ impl Pipe {
     pub fn start(command: &mut Command) -> Pipe {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("the server starts");
-        let input = process.stdin.take().expect("piped");
+        let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("piped"));
         let mut pipe = Pipe { process, input, output, sent: 0, hello: Value::Null };
         let client = json!({"name": "bench", "version": "1"});
@@ -63,10 +63,17 @@ impl Pipe {
         self.receive()
     }
 
+    /// Closes the server's input and waits for its end.
+    pub fn finish(mut self) {
+        self.input = None;
+        self.process.wait().expect("it is a child of this process");
+    }
+
     fn write(&mut self, message: &Value) {
         let mut line = message.to_string();
         line.push('\n');
-        self.input.write_all(line.as_bytes()).expect("the server reads");
+        let input = self.input.as_mut().expect("it is open until the end");
+        input.write_all(line.as_bytes()).expect("the server reads");
     }
 }
 

@@ -1,0 +1,237 @@
+//! Counts the instructions and system calls of one request to the server, through the real binary, and compares them
+//! with the recorded counts in `counts.md` in this folder.
+//!
+//! `cargo bench --bench requests` fails if a request takes 5% more instructions than recorded, more system calls than
+//! recorded by 5% and one half, or a thread of its own; with `-- --record` it records the current counts.
+//!
+//! The server runs under valgrind, and once more under strace. Each time it answers some requests first and many more
+//! then, in one process, and fewer in another; the difference is what the requests take. The downstream server is this
+//! program itself, started with `--echo`.
+
+#[path = "../server/pipe.rs"]
+mod pipe;
+
+use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::{BufRead, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use pipe::Pipe;
+use serde_json::{Value, json};
+
+/// Permitted difference from the recorded counts, in percent.
+const TOLERANCE: f64 = 5.0;
+
+/// Permitted further system calls of a request: the scheduler decides whether a thread is still awake.
+const SCHEDULED: f64 = 0.5;
+
+/// The file with the recorded counts.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/requests/counts.md");
+
+/// Requests before those that are counted, so that caches are filled and threads are started.
+const BEFORE: usize = 50;
+
+/// Requests that are counted.
+const COUNTED: usize = 400;
+
+/// The system calls that are counted.
+const SYSTEM_CALLS: [&str; 5] = ["clone3", "futex", "write", "epoll_wait", "getrandom"];
+
+/// The requests: a name, options of the server, and the program.
+const REQUESTS: [(&str, &[&str], &str); 4] = [
+    ("evaluation", &[], "(+ 1 1)"),
+    ("tool call", &[], "(echo/echo {:text \"abc\"})"),
+    ("tool call, audited", &["--audit", "AUDIT"], "(echo/echo {:text \"abc\"})"),
+    ("tool call, with a store", &["--store", "sqlite:STORE"], "(echo/echo {:text \"abc\"})"),
+];
+
+type Counts = BTreeMap<String, f64>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["--echo"] => echo(),
+        ["--record"] => count_all().and_then(|counts| record(&counts)),
+        [] => count_all().and_then(|counts| check(&counts)),
+        _ => {
+            println!("nothing is counted: of {arguments:?} this knows only `--record`");
+            return ExitCode::SUCCESS;
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves one tool that returns its argument, on standard input and output.
+fn echo() -> Result<(), Box<dyn Error>> {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let tool = json!({"name": "echo", "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+    let about = json!({"name": "echo", "version": "1"});
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let request: Value = serde_json::from_str(&line?)?;
+        let Some(id) = request.get("id") else { continue };
+        let result = match request["method"].as_str() {
+            Some("initialize") => {
+                let version = &request["params"]["protocolVersion"];
+                json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about})
+            }
+            Some("tools/list") => json!({"tools": [tool]}),
+            Some("tools/call") => {
+                json!({"content": [{"type": "text", "text": request["params"]["arguments"]["text"]}]})
+            }
+            _ => json!({}),
+        };
+        writeln!(output, "{}", json!({"jsonrpc": "2.0", "id": id, "result": result}))?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn count_all() -> Result<Counts, Box<dyn Error>> {
+    let mut counts = Counts::new();
+    for (name, options, program) in REQUESTS {
+        let fewer = instructions(options, program, BEFORE)?;
+        let more = instructions(options, program, BEFORE + COUNTED)?;
+        counts.insert(format!("{name}: instructions"), (more - fewer) / COUNTED as f64);
+        let fewer = system_calls(options, program, BEFORE)?;
+        let more = system_calls(options, program, BEFORE + COUNTED)?;
+        for call in SYSTEM_CALLS {
+            let of = |calls: &BTreeMap<String, f64>| calls.get(call).copied().unwrap_or_default();
+            counts.insert(format!("{name}: {call}"), ((of(&more) - of(&fewer)) / COUNTED as f64).max(0.0));
+        }
+    }
+    Ok(counts)
+}
+
+/// Runs a server by the command `under`, which answers `times` requests and ends. `folder` has its files.
+fn serve(
+    under: &mut Command,
+    folder: &Path,
+    (options, program): (&[&str], &str),
+    times: usize,
+) -> Result<(), Box<dyn Error>> {
+    let servers = json!({"mcpServers": {"echo": {"command": std::env::current_exe()?, "args": ["--echo"]}}});
+    let config = folder.join("servers.json");
+    std::fs::write(&config, servers.to_string())?;
+    let option = |option: &&str| match *option {
+        "AUDIT" => folder.join("audit").to_string_lossy().into_owned(),
+        "sqlite:STORE" => format!("sqlite:{}", folder.join("store").display()),
+        option => option.to_owned(),
+    };
+    under.arg(env!("CARGO_BIN_EXE_lispbox")).arg("serve").arg("--config").arg(config).args(options.iter().map(option));
+    under.env("HOME", folder).env_remove("XDG_CONFIG_HOME").env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");
+    // Disables the time-based release of memory to the system.
+    under.env("MIMALLOC_PURGE_DELAY", "-1");
+    let mut server = Pipe::start(under);
+    for _ in 0..times {
+        let reply = server.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
+        if reply["result"]["isError"] == true || reply.get("result").is_none() {
+            return Err(format!("{program}: {reply}").into());
+        }
+    }
+    server.finish();
+    Ok(())
+}
+
+/// The instructions of a server that answers `times` requests.
+fn instructions(options: &[&str], program: &str, times: usize) -> Result<f64, Box<dyn Error>> {
+    let folder = scratch()?;
+    let report = folder.join("report");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--fair-sched=try"]);
+    valgrind.arg(format!("--log-file={}", report.display()));
+    serve(&mut valgrind, &folder, (options, program), times)?;
+    let report = std::fs::read_to_string(report)?;
+    std::fs::remove_dir_all(folder)?;
+    let count = report.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
+    let count = count.and_then(|(_, count)| count.trim().replace(',', "").parse().ok());
+    count.ok_or_else(|| format!("valgrind counted nothing:\n{report}").into())
+}
+
+/// The system calls of a server that answers `times` requests, without those of the server behind it.
+fn system_calls(options: &[&str], program: &str, times: usize) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
+    let folder = scratch()?;
+    let report = folder.join("report");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e"]).arg(format!("trace=execve,{}", SYSTEM_CALLS.join(","))).arg("-o").arg(&report);
+    serve(&mut strace, &folder, (options, program), times)?;
+    let report = std::fs::read_to_string(report)?;
+    std::fs::remove_dir_all(folder)?;
+    let calls: Vec<(&str, &str)> = report
+        .lines()
+        .filter_map(|line| line.split_once(char::is_whitespace))
+        .filter_map(|(process, call)| Some((process, call.trim_start().split_once('(')?.0)))
+        .collect();
+    let executed = calls.iter().filter(|(_, call)| *call == "execve").map(|(process, _)| *process);
+    let others: HashSet<&str> = executed.skip(1).collect();
+    let mut counts = BTreeMap::new();
+    for (_, call) in calls.iter().filter(|(process, _)| !others.contains(process)) {
+        *counts.entry((*call).to_owned()).or_default() += 1.0;
+    }
+    Ok(counts)
+}
+
+/// Makes a folder of its own for a server.
+fn scratch() -> Result<PathBuf, Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("lispbox-requests-{}", std::process::id()));
+    match std::fs::remove_dir_all(&folder) {
+        Err(problem) if problem.kind() != std::io::ErrorKind::NotFound => return Err(problem.into()),
+        _ => std::fs::create_dir_all(&folder)?,
+    }
+    Ok(folder)
+}
+
+/// Compares the counts with the table.
+fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
+    let table = std::fs::read_to_string(TABLE)?;
+    let recorded = recorded(&table);
+    let mut more = Vec::new();
+    for (name, count) in counts {
+        let before = recorded.get(name).copied().ok_or_else(|| format!("{name} is not recorded; {}", how()))?;
+        println!("{count:>12.1}  {before:>12.1}  {name}");
+        let is_exact = name.ends_with("clone3");
+        let spare = if is_exact || name.ends_with("instructions") { 0.0 } else { SCHEDULED };
+        if *count > before * (1.0 + TOLERANCE / 100.0) + spare + if is_exact { 0.02 } else { 0.0 } {
+            more.push(name.as_str());
+        }
+    }
+    match more.is_empty() {
+        true => Ok(()),
+        false => Err(format!("more than recorded: {}. If that is meant, {}", more.join(", "), how()).into()),
+    }
+}
+
+/// How to record the counts anew.
+fn how() -> &'static str {
+    "record anew: `cargo bench --bench requests -- --record`"
+}
+
+/// Parses the counts in the table.
+fn recorded(table: &str) -> Counts {
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
+    rows.filter_map(|(name, count)| Some((name.to_owned(), count.trim().replace(',', "").parse().ok()?))).collect()
+}
+
+/// Writes the table.
+fn record(counts: &Counts) -> Result<(), Box<dyn Error>> {
+    let mut table = "# Counts of requests\n\n\
+         The instructions (valgrind) and system calls (strace) of one request on standard input and output, through the \
+         real binary. `.ci/run` fails when a request takes 5% more. After a change that is meant to change them, record \
+         them anew:\n\n```sh\ncargo bench --bench requests -- --record\n```\n\n| request | count |\n|---|--:|\n"
+        .to_owned();
+    for (name, count) in counts {
+        writeln!(table, "| {name} | {count:.1} |")?;
+    }
+    std::fs::write(TABLE, table)?;
+    println!("written to {TABLE}");
+    Ok(())
+}
