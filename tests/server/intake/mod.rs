@@ -474,15 +474,14 @@ fn servers_behind_that_say_too_much() {
 #[test]
 fn a_server_behind_that_does_not_read() {
     let Some(configuration) = server::flooding() else { return };
-    let mut server =
-        Server::silent(false, Streams::Pipes, &["--config", &configuration.file(), "--limit", "tool=500ms"]);
+    let mut server = Server::silent(false, Streams::Pipes, &["--config", &configuration.file(), "--limit", "tool=2s"]);
     server.shake_hands();
     server.listen();
     let before = server.most_memory();
     // The server stops reading. lispbox buffers a bounded amount of what it still has to send.
     let program = r#"
         (let [text (reduce (fn [text _] (str text text)) "t" (range 22))
-              answers (for [n (range 15)]
+              answers (for [n (range 8)]
                         (try (flooding/flood :kind "deaf" :text text) (catch Exception e (ex-message e))))]
           (frequencies (map #(cond (re-find #"does not read" %) "unread" (re-find #"did not answer" %) "late" :else %)
                             answers)))"#;
