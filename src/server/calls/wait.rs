@@ -46,11 +46,12 @@ impl<'c> Wait<'c> {
     /// # Errors
     /// Returns [`Failure::Stopped`] if the call is to end first, and [`Failure::NotStarted`] if the attempt is over.
     pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        // Work that is dropped before its end tells its server so by a task.
+        let _runtime = self.runtime.enter();
         let mut work = pin!(work);
         if self.end.is_cancelled() || self.is_lost() {
             return Err(Failure::Stopped);
         }
-        let _runtime = self.runtime.enter();
         // Most waits are over at once; entering the runtime to block costs more than they do.
         if let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             return Ok(outcome);
