@@ -1,7 +1,7 @@
 //! Sends a call to its server and receives the reply, with its secrets redacted.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::server::policy::Consent;
 
@@ -12,8 +12,8 @@ pub(super) struct Sent(pub(super) Arc<Consent>);
 impl Layer for Sent {
     fn call(&self, call: &mut Call<'_>, _: Next<'_>) -> Answer {
         let server = call.server();
-        let sent = *call.sent.get_or_insert_with(Instant::now);
-        let left = call.timeout.saturating_sub(sent.elapsed());
+        let left = call.timeout.saturating_sub(call.sent.map_or(Duration::ZERO, |sent| sent.elapsed()));
+        call.sent.get_or_insert_with(Instant::now);
         let (tool, link) = call.target.as_ref().expect("the tool is found before this layer");
         let arguments = std::mem::take(&mut call.arguments.given);
         call.wait.run(server.deliver(self.0.principal(), (tool, link), arguments, left))?

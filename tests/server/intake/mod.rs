@@ -474,14 +474,14 @@ fn servers_behind_that_say_too_much() {
 #[test]
 fn a_server_behind_that_does_not_read() {
     let Some(configuration) = server::flooding() else { return };
-    let mut server = Server::silent(false, Streams::Pipes, &["--config", &configuration.file(), "--limit", "tool=2s"]);
+    let mut server = Server::silent(false, Streams::Pipes, &["--config", &configuration.file(), "--limit", "tool=1s"]);
     server.shake_hands();
     server.listen();
     let before = server.most_memory();
     // The server stops reading. lispbox buffers a bounded amount of what it still has to send.
     let program = r#"
         (let [text (reduce (fn [text _] (str text text)) "t" (range 22))
-              answers (for [n (range 8)]
+              answers (for [n (range 15)]
                         (try (flooding/flood :kind "deaf" :text text) (catch Exception e (ex-message e))))]
           (frequencies (map #(cond (re-find #"does not read" %) "unread" (re-find #"did not answer" %) "late" :else %)
                             answers)))"#;
@@ -490,6 +490,9 @@ fn a_server_behind_that_does_not_read() {
     println!("deaf: {answer}, {grown} MiB more");
     assert!(answer.contains("\"unread\""), "{answer}");
     assert!(grown < 300, "{grown} MiB");
+    let mut server = Server::silent(false, Streams::Pipes, &["--config", &configuration.file()]);
+    server.shake_hands();
+    server.listen();
     let large = server.eval(r#"(flooding/flood :kind "" :text (reduce (fn [text _] (str text text)) "t" (range 25)))"#);
     assert_eq!(large, "ToolArgumentError");
 }
