@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::mcp_client::{Answer, Client, until};
+use crate::mcp_client::{Answer, Client, is_alive, until};
 use serde_json::json;
 
 /// Limits under which a session with little memory is too large in serialized form.
@@ -46,11 +46,14 @@ fn workers(client: &Client) -> Vec<i32> {
         .collect()
 }
 
+/// Kills the workers, and waits until the server can see that.
 fn kill_workers(client: &Client) {
-    for worker in workers(client) {
+    let workers = workers(client);
+    for worker in &workers {
         // SAFETY: a system call on integers; the processes are children of our child process.
-        unsafe { libc::kill(worker, libc::SIGKILL) };
+        unsafe { libc::kill(*worker, libc::SIGKILL) };
     }
+    until(|| workers.iter().all(|worker| !is_alive(i64::from(*worker))));
 }
 
 /// Lifts the file size limit of this server.
