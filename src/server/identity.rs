@@ -63,5 +63,11 @@ pub(in crate::server) fn sha256_of_json(value: &impl Serialize) -> serde_json::R
 
 /// Returns bytes in hexadecimal.
 pub(in crate::server) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
 }

@@ -229,7 +229,7 @@ impl Evaluations {
         let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
             None => tokio::select! {
                 biased;
-                outcome = self.evaluate_in_turn(request, resumed, key, &caller, &mut identity).instrument(span) => outcome,
+                outcome = Box::pin(self.evaluate_in_turn(request, resumed, key, &caller, &mut identity)).instrument(span) => outcome,
                 () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),

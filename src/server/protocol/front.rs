@@ -439,8 +439,9 @@ impl ServerHandler for Front {
         BufferSpace::release(&context.extensions);
         let _under_way = self.under_way()?;
         let result = match request.name.as_ref() {
-            "lisp_eval" => return self.eval(request, &context).await,
-            "lisp_env" => self.env(request, &context).await,
+            // In a place of their own: rmcp moves what it awaits several times.
+            "lisp_eval" => return Box::pin(self.eval(request, &context)).await,
+            "lisp_env" => Box::pin(self.env(request, &context)).await,
             other => {
                 let hint = closest(other, ["lisp_eval", "lisp_env"])
                     .map(|close| format!("; did you mean `{close}`?"))

@@ -109,6 +109,9 @@ pub(in crate::server) fn hashed(handle: &str) -> String {
 /// Capacity of the queue of log lines.
 const LINES_WAITING: usize = 1024;
 
+/// The time for which log lines gather before they are written together.
+const GATHERING: Duration = Duration::from_millis(5);
+
 /// The destination of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogStream {
@@ -170,16 +173,31 @@ impl LogWriter {
     }
 }
 
+/// Writes the lines as they come. Then it does not wait for the next one but lets some gather: waking this thread for each
+/// line would cost the thread that logs more than the line.
 fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
-    for line in waiting {
-        match line {
-            // Nothing can be done about a closed stream.
-            Line::Text(text) => drop(match stream {
-                LogStream::Output => io::stdout().write_all(&text),
-                LogStream::Errors => io::stderr().write_all(&text),
-            }),
-            Line::Written(written) => drop(written.send(())),
+    let mut gathered = Vec::new();
+    let mut write = |text: &mut Vec<u8>| {
+        // Nothing can be done about a closed stream.
+        let _ = match stream {
+            LogStream::Output => io::stdout().write_all(text),
+            LogStream::Errors => io::stderr().write_all(text),
+        };
+        text.clear();
+    };
+    while let Ok(first) = waiting.recv() {
+        for line in std::iter::once(first).chain(waiting.try_iter()) {
+            match line {
+                Line::Text(text) => gathered.extend(text),
+                Line::Written(written) => {
+                    write(&mut gathered);
+                    // A caller that has stopped waiting needs no answer.
+                    let _ = written.send(());
+                }
+            }
         }
+        write(&mut gathered);
+        std::thread::sleep(GATHERING);
     }
 }
 
