@@ -177,7 +177,7 @@ impl LogWriter {
 /// line would cost the thread that logs more than the line.
 fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
     let mut gathered = Vec::new();
-    let mut write = |text: &mut Vec<u8>| {
+    let write = |text: &mut Vec<u8>| {
         // Nothing can be done about a closed stream.
         let _ = match stream {
             LogStream::Output => io::stdout().write_all(text),
