@@ -69,8 +69,8 @@ pub use audit::{
     AuditFailure, AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains,
 };
 pub use config::{
-    Action, Concealed, Configuration, ConfigurationError, Endpoint, Functions, HttpTransport, Inherit, LocalTool,
-    Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
+    Action, Concealed, Configuration, ConfigurationError, Dialect, Endpoint, Functions, HttpTransport, Inherit,
+    LocalTool, Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
 pub use connections::{Checked, Connections, Sampled};
 pub use downstream::{DownstreamOptions, Downstreams};

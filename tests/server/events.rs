@@ -97,7 +97,7 @@ fn what_is_no_stream_of_events_says_why() {
         ),
         ("closed", "it closed the stream of events before it named an address to post to".to_owned()),
         ("page", "expected a stream of events (`text/event-stream`), got `text/html`".to_owned()),
-        ("silent", "it did not answer within 0.3 s".to_owned()),
+        ("silent", "it did not answer within 0.3 s (`start_timeout_seconds` allows more)".to_owned()),
         ("locked", "it asks for authorization (HTTP status 401)".to_owned()),
     ];
     for (server, reason) in cases {

@@ -59,7 +59,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "does not speak (with `start_timeout_seconds: 1`)",
         program: "(silent/pid)",
-        sees: "ServerUnavailable: server `silent` did not start: it did not answer within 1 s",
+        sees: "ServerUnavailable: server `silent` did not start: it did not answer within 1 s (`start_timeout_seconds` allows more)",
         then: "(hostile/pid)",
     },
     Fault {

@@ -27,8 +27,12 @@ fn a_client_of_an_older_protocol_has_a_session_of_its_connection() {
     let server = Server::start(&[], &[]);
     let info = json!({"name": "test", "version": "1"});
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
-    let response = server.post("", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}));
+    let response =
+        server.post("", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello.clone()}));
     assert_eq!(response.message()["result"]["serverInfo"]["name"], "lispbox");
+    let first = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+    assert_eq!(server.request("POST", "/mcp/", kinds, first.to_string().as_bytes()).status, 200);
     let connection = response.header("mcp-session-id").expect("older protocols have sessions").to_owned();
     let headers = format!("Mcp-Session-Id: {connection}\r\nMCP-Protocol-Version: 2025-06-18\r\n");
     let noted = server.post(&headers, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

@@ -46,6 +46,7 @@ mod logs;
 mod lost_sessions;
 mod lying_server;
 mod metrics;
+mod odd_replies;
 mod paging;
 mod pins;
 #[cfg(unix)]

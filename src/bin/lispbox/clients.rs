@@ -120,11 +120,82 @@ impl Folders {
     }
 }
 
-/// True for an entry that starts lispbox itself, which must not become its own downstream server.
+/// True for an entry that starts lispbox itself, which must not become its own downstream server. Only the program
+/// counts, not an argument such as the name of a database.
 pub fn is_lispbox(server: &serde_json::Value) -> bool {
     let command = server.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
     let arguments = server.get("args").and_then(serde_json::Value::as_array).into_iter().flatten();
-    let mut words = arguments.filter_map(serde_json::Value::as_str);
-    name.trim_end_matches(".exe") == "lispbox" || words.any(|word| word == "lispbox")
+    let words: Vec<&str> = arguments.filter_map(serde_json::Value::as_str).collect();
+    is_ours(command) || (LAUNCHERS.contains(&program(command)) && launched(&words).is_some_and(is_ours))
+}
+
+/// The programs that start another one, named by their first argument that is neither an option nor a command of
+/// theirs.
+const LAUNCHERS: &[&str] = &[
+    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "uv", "uvx", "pipx", "docker", "podman", "cmd", "env", "sudo",
+    "nice", "node",
+];
+
+/// The words of launchers before the program.
+const BEFORE: &[&str] = &["run", "exec", "dlx", "x", "tool", "start", "/c", "/d", "/s"];
+
+/// The options of launchers that take no value.
+const ALONE: &[&str] = &["-y", "--yes", "-i", "-t", "-it", "-ti", "--rm", "--init", "-q", "--quiet", "--", "-E", "-H"];
+
+/// Returns the program that a launcher starts.
+fn launched<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let is_assignment = !word.starts_with('-') && word.contains('=');
+        let is_before = BEFORE.contains(&word.to_lowercase().as_str()) || LAUNCHERS.contains(&program(word));
+        if ALONE.contains(word) || is_before || is_assignment {
+            continue;
+        }
+        if !word.starts_with('-') {
+            return Some(word);
+        }
+        if !word.contains('=') {
+            words.next();
+        }
+    }
+    None
+}
+
+/// The name of a program, without its folder and extension.
+fn program(command: &str) -> &str {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.trim_end_matches(".exe").trim_end_matches(".cmd")
+}
+
+/// True for a path or package of lispbox, with or without a version.
+fn is_ours(text: &str) -> bool {
+    let name = program(text);
+    name.split(['@', ':']).next() == Some("lispbox") || name.split("==").next() == Some("lispbox")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_the_program_itself_is_lispbox() {
+        for (command, arguments, expected) in [
+            ("/usr/bin/lispbox", json!(["serve"]), true),
+            ("C:\\bin\\lispbox.exe", json!([]), true),
+            ("npx", json!(["-y", "lispbox", "serve"]), true),
+            ("npx", json!(["-y", "lispbox@1.2"]), true),
+            ("uvx", json!(["lispbox==1.2"]), true),
+            ("cmd", json!(["/c", "npx", "-y", "x"]), false),
+            ("cmd", json!(["/c", "npx", "-y", "lispbox"]), true),
+            ("docker", json!(["run", "-i", "--rm", "-v", "lispbox:/data", "ghcr.io/x/lispbox:1"]), true),
+            ("docker", json!(["run", "-i", "--rm", "-v", "lispbox:/data", "postgres"]), false),
+            ("npx", json!(["-y", "server-postgres", "lispbox"]), false),
+            ("npx", json!(["-y", "server-filesystem", "/home/ann/lispbox"]), false),
+            ("sqlite-mcp", json!(["--db", "lispbox"]), false),
+            ("lispbox-notes", json!([]), false),
+        ] {
+            assert_eq!(is_lispbox(&json!({"command": command, "args": arguments})), expected, "{command} {arguments}");
+        }
+    }
 }

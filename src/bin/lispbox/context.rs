@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use lispbox::lang::internal::Registry;
@@ -60,6 +61,10 @@ impl Problem {
     }
 }
 
+/// The time for which a listing waits for servers in a process that ends with its answer, and all starts with it: until
+/// they have started or failed.
+pub const WITH_ALL_STARTS: Duration = Duration::MAX;
+
 impl Settings {
     /// Parses the limits.
     ///
@@ -84,7 +89,15 @@ impl Settings {
     /// # Errors
     /// Returns an error for invalid limits or permissions, and for a configuration that cannot be used.
     pub fn open(&self) -> Result<EvaluationContext, Problem> {
-        self.open_with(self.config.read().map_err(Problem::Usage)?)
+        self.open_with(self.config.read().map_err(Problem::Usage)?, WITH_ALL_STARTS)
+    }
+
+    /// Like [`Settings::open`], for a process that outlives its first programs: servers may start meanwhile.
+    ///
+    /// # Errors
+    /// As for [`Settings::open`].
+    pub fn open_to_stay(&self) -> Result<EvaluationContext, Problem> {
+        self.open_with(self.config.read().map_err(Problem::Usage)?, DownstreamOptions::default().listing)
     }
 
     /// Creates the engine for programs without tools; reads no configuration.
@@ -95,10 +108,10 @@ impl Settings {
         if self.config.is_given() {
             return Err(Problem::Usage("`--config` is for calls of tools, which only `--live` makes".to_owned()));
         }
-        self.open_with(Configuration::default())
+        self.open_with(Configuration::default(), WITH_ALL_STARTS)
     }
 
-    fn open_with(&self, configuration: Configuration) -> Result<EvaluationContext, Problem> {
+    fn open_with(&self, configuration: Configuration, listing: Duration) -> Result<EvaluationContext, Problem> {
         configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
         let limits = self.limits(&configuration)?;
         let secrets = Secrets::of_environment();
@@ -106,7 +119,8 @@ impl Settings {
         let connections = match configuration.servers.is_empty() {
             true => None,
             false => {
-                let options = DownstreamOptions { policy, secrets: secrets.clone(), ..DownstreamOptions::default() };
+                let secrets = secrets.clone();
+                let options = DownstreamOptions { policy, secrets, listing, ..DownstreamOptions::default() };
                 let connections = Connections::open_with(configuration, options);
                 Some(connections.map_err(|problem| Problem::Failed(problem.to_string()))?)
             }

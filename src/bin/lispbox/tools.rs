@@ -9,7 +9,7 @@ use lispbox::lang::{Catalogue, Tool};
 use lispbox::server::{Connections, DownstreamOptions};
 
 use crate::config_paths::ConfigPaths;
-use crate::context::Problem;
+use crate::context::{Problem, WITH_ALL_STARTS};
 use crate::output::{errln, outln};
 use crate::permissions::Permissions;
 
@@ -38,7 +38,8 @@ impl Tools {
             return Ok(if self.word.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
         let mut servers: Vec<String> = configuration.servers.iter().map(|server| server.name.clone()).collect();
-        let options = DownstreamOptions { policy: self.permissions.policy()?, ..DownstreamOptions::default() };
+        let policy = self.permissions.policy()?;
+        let options = DownstreamOptions { policy, listing: WITH_ALL_STARTS, ..DownstreamOptions::default() };
         let connections =
             Connections::open_with(configuration, options).map_err(|problem| Problem::Failed(problem.to_string()))?;
         let catalogue = connections.catalogue();

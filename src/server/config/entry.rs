@@ -15,6 +15,7 @@ use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
 use crate::server::policy::ToolPattern;
 use crate::server::text::{is_unreadable, one_line};
 
+use super::env_file;
 use super::variables::{Scope, expand};
 use super::{Concealed, Endpoint, HttpTransport, Inherit, Pinning, Policy, ServerConfig};
 
@@ -91,6 +92,7 @@ impl Entry<'_> {
             }
         }
         let endpoint = self.endpoint()?;
+        warnings.extend(self.scope.take_notes());
         Ok(Some(ServerConfig {
             name,
             description: one_line(&self.text("description")?.unwrap_or_default()),
@@ -197,10 +199,11 @@ impl Entry<'_> {
             let path = self.scope.path(&expand(&file, self.scope)?);
             // Omit the folder, since programs see why a server cannot be used.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let unreadable = |problem: dotenvy::Error| format!("its `envFile` {name}: {problem}");
-            for variable in dotenvy::from_path_iter(&path).map_err(unreadable)? {
-                environment.extend([variable.map_err(unreadable)?]);
+            let read = env_file::read(&path).map_err(|problem| format!("its `envFile` {name}: {problem}"))?;
+            if let Some(note) = read.note() {
+                self.scope.note(format!("{}: server `{}`: `envFile` {name}: {note}", self.scope.file, self.name));
             }
+            environment.extend(read.values);
         }
         environment.extend(self.expand_all(parts.environment)?);
         Ok(Endpoint::Process {

@@ -141,6 +141,7 @@ pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<Serve
     let Some(tools) = tools.filter(|tools| !tools.is_null()) else { return Ok(servers) };
     for Listed { path, name, fields } in listed(tools, "local", "tool")? {
         let within = |wrong: Wrong| Wrong { path: format!("{path}{}", wrong.path), ..wrong };
+        let fields = fields.map_err(within)?;
         let (server, tool) = name.split_once('/').unwrap_or((NAMESPACE, &name));
         let entry = Entry { name: tool, fields, scope, is_ours: true };
         if entry.is_left_out().map_err(within)? {

@@ -3,13 +3,16 @@
 //! [`Configuration::parse`] reads the text of one file, in the formats that users already have: `mcpServers` as written
 //! by Claude Desktop, Claude Code and Cursor, `servers` of VS Code, and the native format, with a list of `servers`,
 //! `tools`, `policy` and `execution`, in YAML, TOML or JSON. `document` parses texts to values, `entry` reads one
-//! server, `local` the tools without a server, with `template`s for their arguments, `variables` expands `${…}`, and
-//! `conceal` finds secrets; the rules about tools are read by [`Policy`]. [`Sources`] are the files and folders of a
+//! server, whose keys `dialect` has translated from those of other clients, and `env_file` its variables; `local` reads
+//! the tools without a server, with `template`s for their arguments, `variables` expands `${…}`, and `conceal` finds
+//! secrets; the rules about tools are read by [`Policy`]. [`Sources`] are the files and folders of a
 //! configuration; an [`Origin`] detects when they have changed.
 
 mod conceal;
+mod dialect;
 mod document;
 mod entry;
+mod env_file;
 mod functions;
 mod inherit;
 mod local;
@@ -35,6 +38,7 @@ use entry::Entry;
 use variables::Scope;
 
 pub use conceal::Concealed;
+pub use dialect::Dialect;
 pub use document::read_document;
 pub use entry::namespace as server_namespace;
 pub use functions::Functions;
@@ -72,6 +76,8 @@ pub struct Configuration {
     pub warnings: Vec<String>,
     /// The names of the files that were skipped.
     pub unusable: Vec<String>,
+    /// Why entries of other clients' files are not used.
+    pub wrong_entries: Vec<ConfigurationError>,
     /// Environment variables that all child processes inherit in addition to the usual ones.
     pub inherit: Inherit,
     /// The origin of the configuration, if it can be reloaded.
@@ -222,16 +228,39 @@ impl Configuration {
             for key in SERVERS {
                 let Some(servers) = fields.get(*key).filter(|servers| !servers.is_null()) else { continue };
                 found = true;
+                let dialect = Dialect::of(file, key, &root);
                 let path = format!("{place}{key}");
                 for Listed { path, name, fields } in
                     listed(servers, &path, "server").map_err(|wrong| error(&wrong.path, wrong.message))?
                 {
-                    let entry = Entry { name: &name, fields, scope: &scope, is_ours };
-                    let read = entry.read(&mut configuration.warnings);
-                    let read = read.map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
-                    let Some(server) = read else { continue };
+                    if let Some(excluding) = dialect.excludes(&root, &name) {
+                        let warning = format!("{file}: server `{name}` is left out, as `{excluding}` says");
+                        configuration.warnings.push(warning);
+                        continue;
+                    }
+                    let read = fields.and_then(|fields| {
+                        let translated = if is_ours { Ok(fields.clone()) } else { dialect.translated(fields) };
+                        let entry = Entry { name: &name, fields: &translated?, scope: &scope, is_ours };
+                        entry.read(&mut configuration.warnings)
+                    });
+                    let read = read.map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message));
+                    let server = match read {
+                        Ok(None) => continue,
+                        Ok(Some(server)) => server,
+                        Err(error) if is_ours => return Err(error),
+                        // The other servers of a client's file are used.
+                        Err(error) => match configuration.without(error, &name) {
+                            Some(server) => server,
+                            None => continue,
+                        },
+                    };
                     if let Some(other) = configuration.servers.iter().find(|other| other.name == server.name) {
-                        return Err(error(&path, format!("expected a unique name, got that of `{}`", other.name)));
+                        let error = error(&path, format!("expected a unique name, got that of `{}`", other.name));
+                        if is_ours {
+                            return Err(error);
+                        }
+                        configuration.without(error, "");
+                        continue;
                     }
                     configuration.servers.push(server);
                 }
@@ -273,6 +302,19 @@ impl Configuration {
             known_keys(&root, known, "").map_err(|wrong| error(&wrong.path, wrong.message))?;
         }
         Ok(configuration)
+    }
+
+    /// Records that an entry cannot be used; returns a server in its place that says so, unless its name is unusable.
+    fn without(&mut self, error: ConfigurationError, name: &str) -> Option<ServerConfig> {
+        self.warnings.push(format!("{error}; this server is not used"));
+        let reason = match error.path.as_str() {
+            "" => error.message.clone(),
+            path => format!("`{path}`: {}", error.message),
+        };
+        let file = error.file.clone();
+        self.wrong_entries.push(error);
+        let name = entry::namespace(name).ok()?;
+        Some(ServerConfig::without_server(name, String::new(), Err(reason), &file))
     }
 
     /// Adds tools of the host program; they are kept on reload.
@@ -322,6 +364,7 @@ impl Configuration {
         self.pinning = other.pinning.or(self.pinning);
         self.inherit.extend(&other.inherit);
         self.warnings.extend(other.warnings);
+        self.wrong_entries.extend(other.wrong_entries);
     }
 }
 
@@ -343,36 +386,36 @@ fn is_ours(root: &Map<String, Value>, file: &str) -> bool {
     !is_a_clients(root) && (is_list || has_ours || document::is_yaml_or_toml(file))
 }
 
-/// A server in a file: the path of keys to it, its name and its fields.
+/// A server in a file: the path of keys to it, its name and its fields, or why it has none.
 struct Listed<'v> {
     path: String,
     name: String,
-    fields: &'v Map<String, Value>,
+    fields: Result<&'v Map<String, Value>, Wrong>,
 }
 
 /// Returns the servers, or other entries called `what`, of an object or a list.
 fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'v>>, Wrong> {
-    let fields = |path: &str, value: &'v Value| match value {
+    let fields = |value: &'v Value| match value {
         Value::Object(fields) => Ok(fields),
-        other => Err(Wrong { path: path.to_owned(), message: format!("expected an object, got {}", kind(other)) }),
+        other => Err(Wrong { path: String::new(), message: format!("expected an object, got {}", kind(other)) }),
     };
     match servers {
-        Value::Object(servers) => servers
-            .iter()
-            .map(|(name, value)| {
-                let path = format!("{path}.{name}");
-                let fields = fields(&path, value)?;
-                Ok(Listed { path, name: name.clone(), fields })
-            })
-            .collect(),
+        Value::Object(servers) => {
+            let entry = |(name, value): (&String, &'v Value)| Listed {
+                path: format!("{path}.{name}"),
+                name: name.clone(),
+                fields: fields(value),
+            };
+            Ok(servers.iter().map(entry).collect())
+        }
         Value::Array(servers) => servers
             .iter()
             .enumerate()
             .map(|(index, value)| {
                 let path = format!("{path}[{index}]");
-                let fields = fields(&path, value)?;
+                let fields = fields(value).map_err(|wrong| Wrong { path: path.clone(), ..wrong })?;
                 match fields.get("name") {
-                    Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields }),
+                    Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields: Ok(fields) }),
                     Some(other) => wrong(format!("{path}.name"), "a string", other),
                     None => Err(Wrong { path, message: format!("a {what} in a list needs the key `name`") }),
                 }

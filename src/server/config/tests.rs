@@ -14,6 +14,14 @@ fn parse_as(file: &str, text: &str) -> Result<Configuration, String> {
     Configuration::parse(text, file, &variable).map_err(|error| error.to_string())
 }
 
+/// Returns why a file cannot be used, or else why an entry of it cannot.
+fn refusal(file: &str, text: &str) -> String {
+    match parse_as(file, text) {
+        Err(error) => error,
+        Ok(configuration) => configuration.wrong_entries.first().map(ToString::to_string).expect(text),
+    }
+}
+
 fn names(configuration: &Configuration) -> Vec<&str> {
     configuration.servers.iter().map(|server| server.name.as_str()).collect()
 }
@@ -96,7 +104,7 @@ fn wrong_shapes_are_named() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(parse(text).expect_err(text), expected);
+        assert_eq!(refusal("servers.json", text), expected);
     }
     assert!(parse("{\"mcpServers\": {").expect_err("cut").starts_with("servers.json: not readable as JSON: "));
 }
@@ -106,7 +114,8 @@ fn one_server_that_cannot_work_does_not_stop_the_others() {
     let configuration = parse(
         r#"{"mcpServers": {"odd": {"type": "sse", "url": "ftp://x/sse"},
                            "unset": {"command": "x", "env": {"K": "${NO_SUCH}"}},
-                           "good": {"command": "x"}}}"#,
+                           "good": {"command": "x"},
+                           "shape": {"command": "x", "args": {}}, "none": 5, "": {"command": "x"}}}"#,
     )
     .expect("a valid file");
     let reasons: Vec<Option<&str>> =
@@ -114,6 +123,77 @@ fn one_server_that_cannot_work_does_not_stop_the_others() {
     assert!(reasons[0].is_some_and(|reason| reason.starts_with("expected a `url` that begins with `http://`")));
     assert!(reasons[1].is_some_and(|reason| reason.starts_with("the environment variable `NO_SUCH` is not set")));
     assert_eq!(reasons[2], None);
+    assert_eq!(
+        reasons[3..],
+        [
+            Some("`mcpServers.shape.args`: expected an array of strings, got an object of 0"),
+            Some("`mcpServers.none`: expected an object, got the number `5`")
+        ]
+    );
+    assert_eq!(
+        configuration.warnings.last().map(String::as_str),
+        Some("servers.json: `mcpServers.`: expected a server name of 1 to 100 characters; this server is not used")
+    );
+    let twins = parse(r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "y"}}}"#).expect("a valid file");
+    assert_eq!(names(&twins), ["a-b"]);
+}
+
+#[test]
+fn keys_of_codex_and_gemini_are_taken_over() {
+    let codex = r#"
+        [mcp_servers.a]
+        command = "srv"
+        tool_timeout_sec = 5
+        startup_timeout_sec = 90.5
+        env_vars = ["GH_TOKEN"]
+        disabled_tools = ["rm"]
+        [mcp_servers.b]
+        url = "https://x.test/mcp"
+        bearer_token_env_var = "TOKEN"
+        enabled_tools = []
+        [mcp_servers.c]
+        url = "https://x.test/mcp"
+        scopes = ["read"]"#;
+    let configuration = parse_as("config.toml", codex).expect("a file of Codex");
+    let [a, b, c] = configuration.servers.as_slice() else { panic!("three servers: {:?}", names(&configuration)) };
+    assert_eq!((a.timeout, a.start_timeout), (Some(Duration::from_secs(5)), Some(Duration::from_millis(90_500))));
+    assert_ne!(a.inherit, Inherit::default());
+    let denies = |server: &ServerConfig, tool| server.policy.decide(&server.name, tool, &ToolHints::default()).denies();
+    assert!(denies(a, "rm") && !denies(a, "ls"));
+    assert!(denies(b, "ls"), "no tool is enabled");
+    let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer secret".to_owned())]);
+    assert!(matches!(&b.endpoint, Ok(Endpoint::Http { headers: sent, .. }) if *sent == headers));
+    assert!(c.endpoint.as_ref().is_err_and(|reason| reason.starts_with("`mcp_servers.c.scopes`: ")));
+    let gemini = r#"{"mcp": {"excluded": ["b"]}, "mcpServers": {
+        "a": {"command": "a", "env": {"K": "$TOKEN"}, "timeout": 3000}, "b": {"command": "b"},
+        "c": {"command": "c", "args": ["$NO_SUCH"]}}}"#;
+    let configuration = parse_as("/home/ann/.gemini/settings.json", gemini).expect("a file of Gemini CLI");
+    assert_eq!(names(&configuration), ["a", "c"]);
+    assert!(configuration.warnings[0].ends_with("server `b` is left out, as `mcp.excluded` says"));
+    let [a, c] = configuration.servers.as_slice() else { panic!("two servers") };
+    assert_eq!(a.timeout, Some(Duration::from_secs(3)));
+    assert!(matches!(&a.endpoint, Ok(Endpoint::Process { environment, .. }) if environment["K"] == "secret"));
+    assert!(c.endpoint.as_ref().is_err_and(|reason| reason.contains("`NO_SUCH` is not set")));
+}
+
+#[test]
+fn an_environment_file_is_read_literally_and_never_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(".env"), "A=pa$$w0rd ${TOKEN}\nsecret-line\n").expect("written");
+    std::fs::write(folder.path().join("bad.env"), b"A=1\nB=secret-\xff\n").expect("written");
+    let file = folder.path().join("servers.json").display().to_string();
+    let text =
+        r#"{"mcpServers": {"a": {"command": "a", "envFile": ".env"}, "b": {"command": "b", "envFile": "bad.env"}}}"#;
+    let configuration = parse_as(&file, text).expect("a valid file");
+    let environment = BTreeMap::from([("A".to_owned(), "pa$$w0rd ${TOKEN}".to_owned())]);
+    assert!(
+        matches!(&configuration.servers[0].endpoint, Ok(Endpoint::Process { environment: read, .. }) if *read == environment)
+    );
+    assert_eq!(
+        configuration.warnings,
+        [format!("{file}: server `a`: `envFile` .env: line 2 was skipped: expected `NAME=VALUE`")]
+    );
+    assert_eq!(configuration.servers[1].endpoint, Err("its `envFile` bad.env: line 2 is not UTF-8".to_owned()));
 }
 
 #[test]
@@ -248,7 +328,7 @@ fn slips_in_our_own_keys_are_named() {
         ),
     ];
     for (file, text, expected) in cases {
-        assert_eq!(parse_as(file, text).expect_err(text), expected);
+        assert_eq!(refusal(file, text), expected);
     }
     assert!(parse_as("a.yaml", "servers: [").expect_err("cut").starts_with("a.yaml: not readable as YAML: "));
     assert!(parse_as("a.toml", "servers = [").expect_err("cut").starts_with("a.toml: not readable as TOML: "));

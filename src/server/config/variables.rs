@@ -22,11 +22,13 @@ pub(super) struct Scope<'a> {
     inputs: HashMap<String, Option<String>>,
     /// Expanded values that are secret because of their source.
     secrets: RefCell<Vec<Secret>>,
+    /// Sentences about what was ignored in files that the configuration names.
+    notes: RefCell<Vec<String>>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(file: &'a str, variable: &'a dyn Fn(&str) -> Option<String>) -> Scope<'a> {
-        Scope { file, variable, inputs: HashMap::new(), secrets: RefCell::default() }
+        Scope { file, variable, inputs: HashMap::new(), secrets: RefCell::default(), notes: RefCell::default() }
     }
 
     /// Adds the `inputs` that a VS Code file declares.
@@ -43,6 +45,16 @@ impl<'a> Scope<'a> {
     /// contain credentials.
     pub(super) fn take_secrets(&self) -> Vec<Secret> {
         self.secrets.take()
+    }
+
+    /// Adds a sentence about something that was ignored.
+    pub(super) fn note(&self, note: String) {
+        self.notes.borrow_mut().push(note);
+    }
+
+    /// Takes the sentences that were added since the last call.
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     /// Resolves a path in the file: relative to the folder of the file, unless it is absolute or begins with `~/`.
@@ -104,6 +116,9 @@ impl<'a> Scope<'a> {
         }
         match inside {
             "workspaceFolder" | "workspaceRoot" => return Ok(self.workspace().display().to_string()),
+            "workspaceFolderBasename" => {
+                return Ok(self.workspace().file_name().unwrap_or_default().to_string_lossy().into_owned());
+            }
             "userHome" => return self.home().ok_or_else(|| "the home folder is unknown".to_owned()),
             "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
             _ => {}

@@ -193,15 +193,18 @@ impl Connection {
         self.begun.elapsed()
     }
 
-    /// Pings the server; returns whether it answers.
+    /// Pings the server; returns whether it is usable: it answers, or it is a process that runs, with its state.
     pub(super) async fn answers(&self) -> bool {
         let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
-        match tokio::time::timeout(PING, ping).await {
-            Ok(Ok(_)) => true,
+        match (tokio::time::timeout(PING, ping).await, &self.process) {
+            (Ok(Ok(_)), _) => true,
+            // A process has no sessions that it can forget: any answer is a sign of life, and so is the process.
+            (Ok(Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse)), Some(_)) => true,
+            (Err(_), Some(process)) => process.runs(),
             // MCP versions from 2026-07-28 on have no `ping`. Any other refusal means that the server has forgotten
             // our session.
-            Ok(Err(ServiceError::McpError(error))) => error.code == ErrorCode::METHOD_NOT_FOUND,
-            Ok(Err(_)) | Err(_) => false,
+            (Ok(Err(ServiceError::McpError(error))), None) => error.code == ErrorCode::METHOD_NOT_FOUND,
+            (Ok(Err(_)) | Err(_), _) => false,
         }
     }
 
@@ -331,7 +334,10 @@ impl Connection {
                     // Such a status concerns only this call: the server is still reachable and has not forgotten our
                     // session.
                     Some(status @ (300..=399 | 402 | 405..)) => {
-                        let message = format!("server `{}` answered `{what}` with HTTP status {status}", self.name);
+                        let words = http::words(error).map(|words| format!(": {}", self.secrets.redact(&words)));
+                        let words = words.unwrap_or_default();
+                        let message =
+                            format!("server `{}` answered `{what}` with HTTP status {status}{words}", self.name);
                         let is_for_now = matches!(status, 429 | 502..=504);
                         let kind = if is_for_now { ToolErrorKind::Unavailable } else { ToolErrorKind::Failed };
                         Failure::Final(ToolError::new(kind, message))

@@ -12,10 +12,13 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::{AuthClient, AuthError};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
+use serde_json::Value;
 
+use crate::lang::internal::foreign_text;
 use crate::server::text::cut;
 
 use super::login::Login;
+use super::streamable::Http;
 
 /// Maximum number of concurrent requests to one server.
 pub(super) const MOST_REQUESTS: usize = 64;
@@ -29,12 +32,12 @@ pub(super) async fn transport(
     headers: &BTreeMap<String, String>,
     largest: usize,
     login: &Login,
-) -> Result<StreamableHttpClientTransport<AuthClient<reqwest::Client>>, String> {
+) -> Result<StreamableHttpClientTransport<AuthClient<Http>>, String> {
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(sent(headers)?)
         .max_sse_event_size(largest)
         .max_concurrent_requests(MOST_REQUESTS);
-    Ok(StreamableHttpClientTransport::with_client(login.client().await?, config))
+    Ok(StreamableHttpClientTransport::with_client(login.client(largest).await?, config))
 }
 
 /// Converts the configured headers.
@@ -107,17 +110,46 @@ fn tls(needed: bool) -> Result<rustls::ClientConfig, String> {
 /// Describes a transport failure without naming the address.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
     if let Some(status) = status(error) {
-        return answered(status);
+        return match words(error) {
+            Some(words) if status == 403 => format!("it refused the request (HTTP status 403): {words}"),
+            Some(words) => format!("{}: {words}", answered(status)),
+            None => answered(status),
+        };
     }
     let failure = causes(error).find_map(|cause| cause.downcast_ref::<StreamableHttpError<reqwest::Error>>());
     match failure {
         Some(StreamableHttpError::Client(request)) => failed(request),
-        Some(StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::Deserialize(_)) => {
-            "its answer is not MCP".into()
+        Some(StreamableHttpError::UnexpectedContentType(Some(kind))) => {
+            format!("its answer is not MCP: expected JSON or a stream of events, got `{}`", quoted(kind, 80))
         }
+        Some(StreamableHttpError::UnexpectedContentType(None)) => "its answer is not MCP".into(),
+        Some(StreamableHttpError::Deserialize(problem)) => format!("its answer is not MCP: {problem}"),
         Some(StreamableHttpError::SessionExpired) => "it has forgotten our session".into(),
         _ => cut(&error.to_string(), 200),
     }
+}
+
+/// Maximum length of the words of a server that an error quotes, in bytes.
+const WORDS: usize = 300;
+
+/// Returns the words with which a server refused a request, quoted as data.
+pub(super) fn words(error: &(dyn Error + 'static)) -> Option<String> {
+    let failure = causes(error).find_map(|cause| cause.downcast_ref::<StreamableHttpError<reqwest::Error>>())?;
+    let StreamableHttpError::UnexpectedServerResponse(text) = failure else { return None };
+    let (_, body) = text.strip_prefix("HTTP ")?.split_once(": ")?;
+    let value = serde_json::from_str::<Value>(body).ok();
+    let told = value.as_ref().and_then(|value| {
+        let places = ["/error/message", "/message", "/error_description", "/detail", "/error"];
+        places.into_iter().find_map(|place| value.pointer(place)?.as_str())
+    });
+    let is_page = body.trim_start().starts_with('<');
+    let told = told.or((!is_page).then_some(body)).map(str::trim).filter(|told| !told.is_empty())?;
+    Some(format!("\"{}\"", quoted(told, WORDS)))
+}
+
+/// Returns a text on one line, without characters that steer a terminal.
+fn quoted(text: &str, most: usize) -> String {
+    cut(&foreign_text::line(text), most)
 }
 
 /// True for the error of a pipe or socket that the peer has closed.
@@ -141,9 +173,55 @@ pub(super) fn refused(status: u16) -> io::Error {
 pub(super) fn failed(request: &reqwest::Error) -> String {
     match request.status() {
         Some(status) => answered(status.as_u16()),
-        None if request.is_connect() => "the connection was refused or the host was not found".into(),
+        None if request.is_connect() => unconnected(request),
         None if request.is_timeout() => "it did not answer in time".into(),
         None => "the HTTP request failed".into(),
+    }
+}
+
+/// Describes why there is no connection.
+fn unconnected(request: &reqwest::Error) -> String {
+    for cause in causes(request) {
+        if let Some(problem) = cause.downcast_ref::<rustls::Error>() {
+            return untrusted(problem);
+        }
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "the connection was refused".into(),
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
+                return "it closed the connection before it answered".into();
+            }
+            Some(io::ErrorKind::TimedOut) => return "it did not accept the connection in time".into(),
+            _ => {}
+        }
+        let words = cause.to_string();
+        if words.starts_with("dns error") || words.contains("failed to lookup address") {
+            return "the host was not found".into();
+        }
+        if words.contains("tunnel") || words.contains("proxy") {
+            return "the proxy (`HTTPS_PROXY` or `HTTP_PROXY`) did not connect to it".into();
+        }
+    }
+    "the connection was refused or the host was not found".into()
+}
+
+/// Describes why a TLS connection was not made.
+fn untrusted(problem: &rustls::Error) -> String {
+    use rustls::CertificateError as Certificate;
+    match problem {
+        rustls::Error::InvalidCertificate(Certificate::UnknownIssuer) => {
+            "its certificate is of an issuer that this system does not trust; `SSL_CERT_FILE` names a file with others"
+                .into()
+        }
+        rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        ) => "its certificate is for another host name than that of the `url`".into(),
+        rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
+            "its certificate has expired".into()
+        }
+        rustls::Error::InvalidMessage(_) => {
+            "it does not speak TLS at this port: expected a `url` that begins with `http://`, or another port".into()
+        }
+        other => format!("there is no TLS connection: {}", cut(&other.to_string(), 200)),
     }
 }
 

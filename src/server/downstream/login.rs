@@ -26,6 +26,7 @@ use crate::server::system::folders::replace;
 use crate::server::text::cut;
 
 use super::http;
+use super::streamable::Http;
 
 /// Timeout for a person to log in.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -51,14 +52,15 @@ impl Login {
         Login { url: url.to_owned(), file, secrets: secrets.clone() }
     }
 
-    /// Creates a client for the server that sends the token, if one is stored.
-    pub(super) async fn client(&self) -> Result<AuthClient<reqwest::Client>, String> {
+    /// Creates a client for the server that accepts replies of up to `largest` bytes and sends the token, if one is
+    /// stored.
+    pub(super) async fn client(&self, largest: usize) -> Result<AuthClient<Http>, String> {
         let mut manager = self.manager().await?;
         // A login that cannot be used is ignored: the server then reports that it requires one.
         if let Err(problem) = manager.initialize_from_store().await {
             tracing::warn!(problem = %self.secrets.redact(&problem.to_string()), "a login cannot be used");
         }
-        Ok(AuthClient::new(http::client(&self.url)?, manager))
+        Ok(AuthClient::new(Http::new(http::client(&self.url)?, largest), manager))
     }
 
     /// Adds the tokens of a stored login to the secrets.

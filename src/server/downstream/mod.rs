@@ -2,8 +2,9 @@
 //!
 //! [`Downstreams`] is the set of servers and builds the catalogue of their tools. [`server`] is one server with its
 //! state over time; [`link`] is the transport of its calls: a connection, or [`local`] where no server process exists.
-//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] or [`sse`],
-//! with a [`login`] where the server requires one; [`restarts`] rate-limits new starts. [`arguments`] validates
+//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] with [`streamable`], or [`sse`],
+//! with a [`login`] where the server requires one; [`starts`] bounds concurrent starts and [`restarts`] rate-limits new
+//! ones. [`arguments`] validates
 //! outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
 //! results and [`seen`] learns their shape. [`index`] serves searches. [`shelf`] caches tool lists on disk and [`shapes`]
 //! what was learned, both in the [`cache`]. [`unfit`] reports rules that match no tool, and [`plans`] decides on the
@@ -34,6 +35,8 @@ mod shapes;
 mod shelf;
 mod sse;
 mod start;
+mod starts;
+mod streamable;
 mod told;
 mod trial;
 mod unfit;
@@ -66,10 +69,8 @@ pub(in crate::server) use arguments::CheckedTool;
 pub(in crate::server) use connection::Failure;
 pub(in crate::server) use link::Link;
 pub(in crate::server) use server::Downstream;
+use starts::Starts;
 use unfit::Unfit;
-
-/// Timeout for listing the tools of servers that the catalogue does not have yet.
-const LISTING: Duration = Duration::from_secs(10);
 
 /// Maximum number of bytes of one tool that are indexed for searches.
 const INDEXED: usize = 12_000;
@@ -96,6 +97,9 @@ pub struct DownstreamOptions {
     pub audit: Option<Arc<AuditLog>>,
     /// A connection that has been idle for longer is pinged before it is used.
     pub ping_after: Duration,
+    /// Time within which a listing of all servers answers with what is known. Servers that are still starting then go
+    /// on; a process that ends after the listing should wait for them.
+    pub listing: Duration,
 }
 
 impl Default for DownstreamOptions {
@@ -109,6 +113,7 @@ impl Default for DownstreamOptions {
             secrets: Secrets::of_environment(),
             audit: None,
             ping_after: Duration::from_secs(30),
+            listing: Duration::from_secs(10),
         }
     }
 }
@@ -125,6 +130,7 @@ struct Shared {
     schemas: Arc<Schemas>,
     /// Counts of calls, for quotas.
     counts: Counts,
+    starts: Starts,
 }
 
 /// All configured servers. Its methods require that the Tokio runtime in which they are called outlives the
@@ -159,6 +165,7 @@ impl Downstreams {
                 offload: Offload::default(),
                 schemas: Arc::default(),
                 counts: Counts::default(),
+                starts: Starts::default(),
             }),
             origin,
             policy: Mutex::default(),
@@ -369,7 +376,7 @@ impl Downstreams {
     }
 
     /// Returns the tools of all servers that may be called. Servers whose tools are unknown are started and listed
-    /// concurrently; one that fails is not retried here for a minute.
+    /// concurrently. One that is still starting after [`DownstreamOptions::listing`] is reported as such and goes on.
     pub async fn catalogue(&self) -> Catalogue {
         self.catalogue_for(LOCAL).await
     }
@@ -381,7 +388,7 @@ impl Downstreams {
             server.recall(principal).await;
             match server.known_tools(principal) {
                 Some(tools) => Ok(tools),
-                None => server.list_within(principal, LISTING).await,
+                None => server.list_within(principal, self.shared.options.listing).await,
             }
         }))
         .await;

@@ -109,6 +109,11 @@ impl ServerProcess {
         }
     }
 
+    /// True while the process runs; false once it has exited or is stopped by a signal.
+    pub(super) fn runs(&self) -> bool {
+        self.exit.borrow().is_none() && !self.group.is_stopped()
+    }
+
     /// Waits for the process to exit, then asks it to terminate, then kills it.
     pub(super) async fn end(&self) {
         let mut exit = self.exit.clone();

@@ -1,5 +1,5 @@
-//! Back-off for restarts of a failing server: exponential after failed starts, and after the third unexpected end in a
-//! row.
+//! Back-off for restarts of a failing server: exponential after the second failed start and after the third unexpected
+//! end in a row.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,10 @@ const SOUND: Duration = Duration::from_secs(60);
 /// Number of unexpected ends after which the server may be restarted at once; equal to the number of retries of a
 /// call.
 const AT_ONCE: u32 = 2;
+/// Number of failed starts after which the server may be started at once: whoever asks again may have repaired it.
+const FORGIVEN: u32 = 1;
 /// Maximum back-off.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// The failures of a server since it was last healthy.
 #[derive(Debug, Default)]
@@ -21,7 +23,7 @@ pub(super) struct Restarts {
 impl Restarts {
     /// Records a failed start.
     pub(super) fn failed(&mut self, now: Instant) {
-        self.not_before = Some(now + pause(self.bad_ends));
+        self.not_before = self.bad_ends.checked_sub(FORGIVEN).map(|before| now + pause(before));
         self.bad_ends += 1;
     }
 
@@ -57,10 +59,10 @@ mod tests {
     #[test]
     fn a_server_that_does_not_start_is_left_alone_for_longer_and_longer() {
         let (mut restarts, mut now) = (Restarts::default(), Instant::now());
-        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        for seconds in [0, 1, 2, 4, 8, 15, 15] {
             assert_eq!(restarts.pause(now), None);
             restarts.failed(now);
-            assert_eq!(restarts.pause(now), Some(Duration::from_secs(seconds)));
+            assert_eq!(restarts.pause(now).unwrap_or_default(), Duration::from_secs(seconds));
             now += Duration::from_secs(seconds);
         }
     }

@@ -25,8 +25,13 @@ use super::login::Login;
 use super::process::ServerProcess;
 use super::{http, sse};
 
-/// Timeout of the handshake, unless the configuration of the server sets one.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Timeout of the handshake, unless the configuration of the server sets one. The first start of a server from a
+/// registry downloads its packages; a process that ends earlier is noticed at once.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(60);
+
+/// The commands that download what they run.
+const DOWNLOADERS: &[&str] =
+    &["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman"];
 
 /// The parameters for starting a server, reusable for each start.
 pub(super) struct Start {
@@ -125,12 +130,29 @@ impl Start {
     }
 
     /// Timeout for opening the transport, and again for the handshake.
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         self.config.start_timeout.unwrap_or(HANDSHAKE)
     }
 
+    /// True if the start is work for this machine.
+    pub(super) fn is_of_process(&self) -> bool {
+        matches!(self.config.endpoint, Ok(Endpoint::Process { .. }))
+    }
+
     fn silence(&self) -> Refusal {
-        Refusal::Other(format!("it did not answer within {} s", self.patience().as_secs_f64()))
+        let seconds = self.patience().as_secs_f64();
+        let loading = self
+            .downloader()
+            .map_or_else(String::new, |command| format!("; `{command}` downloads what it runs at the first start"));
+        Refusal::Other(format!("it did not answer within {seconds} s (`start_timeout_seconds` allows more){loading}"))
+    }
+
+    /// Returns the name of the command if it downloads what it runs.
+    fn downloader(&self) -> Option<&'static str> {
+        let Ok(Endpoint::Process { command, .. }) = &self.config.endpoint else { return None };
+        let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
+        let name = name.trim_end_matches(".exe").trim_end_matches(".cmd");
+        DOWNLOADERS.iter().copied().find(|known| *known == name)
     }
 
     /// On Linux a child dies with the thread that started it, so the server is started on a thread of the runtime,

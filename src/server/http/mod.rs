@@ -311,7 +311,8 @@ fn router<Handler: ServerHandler>(
         .merge(approvals)
         .layer(from_fn_with_state(Arc::clone(&intake), count));
     Router::new()
-        .route_service("/mcp", service)
+        .route_service("/mcp", service.clone())
+        .route_service("/mcp/", service)
         .merge(metrics)
         .layer(from_fn_with_state(intake, take_in))
         .merge(counted)

@@ -205,6 +205,15 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
             }
         }
 
+        /// True if its first process is stopped by a signal, as far as the system shows that.
+        pub(in crate::server) fn is_stopped(&self) -> bool {
+            let Some(number) = self.number.filter(|_| cfg!(target_os = "linux")) else { return false };
+            let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            // The name of the program, which may contain anything, stands in parentheses.
+            let state = state.rsplit_once(')').map_or("", |(_, state)| state.trim_start());
+            state.starts_with(['T', 't'])
+        }
+
         fn signal(&self, signal: i32) {
             if let Some(number) = self.number {
                 // SAFETY: a plain system call on integers. The group is ours: we created it, and its number is not
@@ -265,6 +274,11 @@ mod elsewhere {
 
         /// Does nothing: the child's owner kills it.
         pub(in crate::server) fn kill(&self) {}
+
+        /// Always false: this system does not show it.
+        pub(in crate::server) fn is_stopped(&self) -> bool {
+            false
+        }
     }
 }
 

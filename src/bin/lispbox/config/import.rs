@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Configuration, read_document, usual_folder};
+use lispbox::server::{Configuration, Dialect, read_document, usual_folder};
 use serde_json::{Map, Value};
 
 use super::check::counted;
 use super::imported::{Imported, Server, Taken, Unclaimed};
+use super::placed::{Place, lean};
 use crate::clients::{CLIENTS, Client, is_lispbox};
 use crate::context::Problem;
 use crate::output::{errln, outln};
@@ -44,6 +45,10 @@ struct Source {
     client: &'static Client,
     file: PathBuf,
     is_of_project: bool,
+    /// The folder that `--project` names.
+    project: Option<PathBuf>,
+    /// The servers that the client does not use in that project.
+    disabled: Vec<String>,
     /// The content, `None` if the file does not exist, or the reason why it cannot be read.
     root: Result<Option<Value>, String>,
 }
@@ -113,14 +118,21 @@ impl Import {
     /// Reads the files of the selected clients.
     fn sources(&self) -> Vec<Source> {
         let mut sources: Vec<Source> = Vec::new();
+        let project = self.project.as_deref().map(|folder| std::path::absolute(folder).unwrap_or(folder.to_owned()));
+        let project = project.map(|folder| lean(&folder));
         let is_wanted = |client: &&Client| self.from.is_empty() || self.from.iter().any(|name| name == client.name);
         for client in CLIENTS.iter().filter(is_wanted) {
-            let of_project = self.project.as_deref().and_then(|folder| client.project_file(folder));
+            let of_project = project.as_deref().and_then(|folder| client.project_file(folder));
             let files = client.user_file().into_iter().map(|file| (file, false));
             for (file, is_of_project) in files.chain(of_project.map(|file| (file, true))) {
                 let file = std::path::absolute(&file).unwrap_or(file);
                 if sources.iter().all(|known| known.file != file) {
-                    sources.push(Source { client, root: read(&file), file, is_of_project });
+                    let disabled = match (is_of_project, &project) {
+                        (true, Some(project)) if client.name == "claude-code" => disabled_by_claude_code(project),
+                        _ => Vec::new(),
+                    };
+                    let (root, project) = (read(&file), project.clone());
+                    sources.push(Source { client, file, is_of_project, project, disabled, root });
                 }
             }
         }
@@ -177,9 +189,20 @@ impl Source {
                 outln!("  {name}: left out, it is lispbox itself");
                 continue;
             }
+            if let Some(key) = self.excludes(root, &server) {
+                outln!("  {name}: left out, as `{key}` of {} says", self.client.title);
+                continue;
+            }
             let command = if self.is_of_project { format!("  {}", starts(&server.fields)) } else { String::new() };
             let asked = server.name.clone();
-            match imported.take_up(self.client.name, &self.file.to_string_lossy(), server, sees_all) {
+            let taken = match self.ours(&server) {
+                Ok(fields) => {
+                    let server = Server { fields, ..server };
+                    imported.take_up(self.client.name, &self.file.to_string_lossy(), server, sees_all)
+                }
+                Err(problem) => Taken::Wrong(problem),
+            };
+            match taken {
                 Taken::Wrong(problem) => {
                     is_whole = false;
                     errln!("lispbox: {}: server `{name}` is left out: {}", self.file.display(), printable(&problem));
@@ -204,15 +227,45 @@ impl Source {
         is_whole
     }
 
+    /// Returns an entry as it is in our file, where it has the same meaning.
+    fn ours(&self, server: &Server) -> Result<Map<String, Value>, String> {
+        let of_project = if self.is_of_project { self.project.as_deref() } else { None };
+        let place = Place {
+            project: server.project.as_deref().or(of_project),
+            workspace: self.project.as_deref(),
+            file: &self.file,
+        };
+        place.fixed(&Dialect::named(self.client.name).translate(&server.fields)?)
+    }
+
+    /// Returns the key that excludes a server, if one does.
+    fn excludes(&self, root: &Value, server: &Server) -> Option<&'static str> {
+        let root = root.as_object()?;
+        if self.disabled.contains(&server.name) {
+            return Some("disabledMcpjsonServers");
+        }
+        let is_disabled = |object: Option<&Map<String, Value>>| {
+            let names = object.and_then(|object| object.get("disabledMcpServers")?.as_array());
+            names.is_some_and(|names| names.iter().any(|name| *name == *server.name))
+        };
+        let project = server.project.as_deref().or(self.project.as_deref().filter(|_| !self.is_of_project));
+        let project = project.and_then(|project| root.get("projects")?.get(project.to_str()?)?.as_object());
+        if self.client.name == "claude-code" && (is_disabled(project) || is_disabled(Some(root))) {
+            return Some("disabledMcpServers");
+        }
+        Dialect::named(self.client.name).excludes(root, &server.name)
+    }
+
     /// The servers of the file, global ones and those of its projects, and true if all of them have the right shape.
     fn servers(&self, root: &Value) -> (Vec<Server>, bool) {
         let key = self.client.key;
         let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
-        let of_projects =
-            projects.filter_map(|(path, project)| Some((format!("projects[{path}].{key}"), project.get(key)?)));
-        let own = root.get(key).map(|servers| (key.to_owned(), servers));
+        let of_projects = projects.filter_map(|(path, project)| {
+            Some((format!("projects[{path}].{key}"), Some(PathBuf::from(path)), project.get(key)?))
+        });
+        let own = root.get(key).map(|servers| (key.to_owned(), None, servers));
         let (mut servers, mut is_whole) = (Vec::new(), true);
-        for (place, listed) in own.into_iter().chain(of_projects) {
+        for (place, project, listed) in own.into_iter().chain(of_projects) {
             let mut complain = |place: &str| {
                 is_whole = false;
                 errln!("lispbox: {}: expected an object in `{}`", self.file.display(), printable(place));
@@ -224,7 +277,8 @@ impl Source {
                         let key = format!("{place}.{name}");
                         match server {
                             Value::Object(fields) => {
-                                servers.push(Server { name: name.clone(), key, fields: fields.clone() });
+                                let (name, project, fields) = (name.clone(), project.clone(), fields.clone());
+                                servers.push(Server { name, key, project, fields });
                             }
                             _ => complain(&key),
                         }
@@ -235,6 +289,17 @@ impl Source {
         }
         (servers, is_whole)
     }
+}
+
+/// Returns the servers of a project's `.mcp.json` that a person has disabled in Claude Code.
+fn disabled_by_claude_code(project: &Path) -> Vec<String> {
+    let home = CLIENTS.iter().find(|client| client.name == "claude-code").and_then(Client::user_file);
+    let of_user = home.as_deref().map(read);
+    let of_user = of_user.and_then(|root| root.ok()??.get("projects")?.get(project.to_str()?).cloned());
+    let of_project = ["settings.json", "settings.local.json"].map(|file| read(&project.join(".claude").join(file)));
+    let settings = of_project.into_iter().filter_map(|root| root.ok()?).chain(of_user);
+    let names = settings.filter_map(|settings| Some(settings.get("disabledMcpjsonServers")?.as_array()?.clone()));
+    names.flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 /// Reads a client's file, if it exists.

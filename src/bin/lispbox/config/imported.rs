@@ -1,6 +1,7 @@
 //! The file that `config import` writes: the servers, and the origin of each.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use lispbox::server::{Configuration, server_namespace};
 use serde_json::{Map, Value, json};
@@ -28,6 +29,8 @@ pub struct Server {
     pub name: String,
     /// The path of keys in that file.
     pub key: String,
+    /// The folder to which it belongs, if the file has servers of several.
+    pub project: Option<PathBuf>,
     pub fields: Map<String, Value>,
 }
 
@@ -116,7 +119,7 @@ impl Imported {
     /// Merges a server of a client's file. An existing entry of that name without a recorded origin is taken over only
     /// if `may_adopt` is true.
     pub fn take_up(&mut self, client: &str, file: &str, server: Server, may_adopt: bool) -> Taken {
-        let Server { name, key, fields } = server;
+        let Server { name, key, fields, .. } = server;
         if let Err(problem) = acceptable(&name, &fields) {
             return Taken::Wrong(problem);
         }
@@ -210,13 +213,17 @@ fn is_one_namespace(one: &str, other: &str) -> bool {
     canonical(one) == canonical(other)
 }
 
-/// Checks that a configuration can contain the server: one invalid entry makes the whole file unusable.
+/// Checks that a configuration can contain the server.
 fn acceptable(name: &str, fields: &Map<String, Value>) -> Result<(), String> {
     let alone = json!({"mcpServers": {name: fields}}).to_string();
-    match Configuration::parse(&alone, "it", &|_| Some(String::new())) {
-        Ok(_) => Ok(()),
-        Err(problem) if problem.path.is_empty() => Err(problem.message),
-        Err(problem) => Err(format!("`{}`: {}", problem.path, problem.message)),
+    let problem = match Configuration::parse(&alone, "it", &|_| Some(String::new())) {
+        Ok(configuration) => configuration.wrong_entries.into_iter().next(),
+        Err(problem) => Some(problem),
+    };
+    match problem {
+        None => Ok(()),
+        Some(problem) if problem.path.is_empty() => Err(problem.message),
+        Some(problem) => Err(format!("`{}`: {}", problem.path, problem.message)),
     }
 }
 
@@ -226,7 +233,7 @@ mod tests {
 
     fn take(imported: &mut Imported, file: &str, name: &str, command: &str) -> Taken {
         let fields = Map::from_iter([("command".to_owned(), json!(command))]);
-        let server = Server { name: name.to_owned(), key: format!("mcpServers.{name}"), fields };
+        let server = Server { name: name.to_owned(), key: format!("mcpServers.{name}"), project: None, fields };
         imported.take_up("cursor", file, server, true)
     }
 

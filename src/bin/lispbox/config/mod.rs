@@ -3,6 +3,7 @@
 mod check;
 mod import;
 mod imported;
+mod placed;
 mod review;
 mod show;
 

@@ -44,7 +44,7 @@ impl Repl {
     }
 
     fn begin(self) -> Result<ExitCode, Problem> {
-        let context = self.settings.open()?;
+        let context = self.settings.open_to_stay()?;
         if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
             let history = if self.no_history { None } else { history::place(self.history) };
             let session = context.session();

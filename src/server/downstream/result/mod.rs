@@ -1,5 +1,9 @@
-//! Unwraps the result of a tool: the structured content, else JSON in the text, else the text.
+//! Unwraps the result of a tool: the structured content, else JSON in the text, else the text. [`python`] reads what
+//! Python prints.
 
+mod python;
+
+use std::borrow::Cow;
 use std::time::Duration;
 
 use base64::Engine;
@@ -12,6 +16,7 @@ use crate::lang::internal::foreign_text;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::secrets::Secrets;
 use crate::server::text::cut;
+use crate::server::transport::lenient;
 
 use super::blobs::Owned;
 
@@ -59,7 +64,11 @@ pub(super) fn unwrap(
         return Err(ToolError::failed(failure(&result, tool, secrets)));
     }
     if let Some(structured) = result.structured_content {
-        return Ok(ToolReply::Json(bare(structured, tool).to_string()));
+        return Ok(match bare(structured, tool) {
+            // A text that was wrapped is what the tool returned: read it like a result that is a text.
+            Value::String(text) if is_wrapped(tool) => text_or_json(text),
+            structured => ToolReply::Json(structured.to_string()),
+        });
     }
     let mut blocks: Vec<Value> = Vec::with_capacity(result.content.len());
     let single = result.content.len() == 1;
@@ -88,13 +97,17 @@ fn bare(structured: Value, tool: &Tool) -> Value {
     }
 }
 
-/// Returns the output schema of a result after [unwrapping](unwrap).
+/// Returns the output schema of a result after [unwrapping](unwrap); `None` if it promises nothing.
 pub(super) fn promised(tool: &Tool) -> Option<Value> {
     let schema = tool.output_schema.clone()?;
     if !is_wrapped(tool) {
         return Some(schema);
     }
     let mut inner = schema.pointer("/properties/result")?.clone();
+    if inner.get("type") == Some(&json!("string")) {
+        // The text may be data.
+        return None;
+    }
     if let (Some(fields), Some(definitions)) = (inner.as_object_mut(), schema.get("$defs")) {
         fields.insert("$defs".to_owned(), definitions.clone());
     }
@@ -110,8 +123,9 @@ fn is_wrapped(tool: &Tool) -> bool {
         .get("properties")
         .and_then(Value::as_object)
         .is_some_and(|fields| fields.len() == 1 && fields.contains_key("result"));
+    let is_text = schema.pointer("/properties/result/type").and_then(Value::as_str) == Some("string");
     let title = schema.get("title").and_then(Value::as_str);
-    only && title.is_some_and(|title| title == format!("{}Output", tool.name))
+    only && (is_text || title.is_some_and(|title| title == format!("{}Output", tool.name)))
 }
 
 /// True for a text that is a JSON object, array or string, which is meant as data. A bare `42`, `true` or `null` may
@@ -123,12 +137,28 @@ fn is_json(text: &str) -> bool {
 
 /// Converts the text of a tool: JSON objects, arrays and strings become JSON, anything else text.
 pub(super) fn text_or_json(text: String) -> ToolReply {
-    if is_json(&text) { ToolReply::Json(text) } else { ToolReply::Text(text) }
+    match as_json(&text) {
+        Some(Cow::Borrowed(_)) => ToolReply::Json(text),
+        Some(Cow::Owned(json)) => ToolReply::Json(json),
+        None => ToolReply::Text(text),
+    }
+}
+
+/// Returns a text that is [JSON](is_json), or data as JavaScript and Python write it.
+fn as_json(text: &str) -> Option<Cow<'_, str>> {
+    if is_json(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    if !matches!(text.trim_ascii().as_bytes().first(), Some(b'{' | b'[' | b'"')) {
+        return None;
+    }
+    let forgiven = lenient::forgiven(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
+    forgiven.filter(|text| is_json(text)).or_else(|| python::json(text)).map(Cow::Owned)
 }
 
 /// Converts one text among several blocks. JSON that is nested too deeply to be parsed here stays text.
 fn embedded(text: String) -> Value {
-    let json = is_json(&text).then(|| serde_json::from_str(&text).ok()).flatten();
+    let json = as_json(&text).and_then(|json| serde_json::from_str(&json).ok());
     json.unwrap_or(Value::String(text))
 }
 

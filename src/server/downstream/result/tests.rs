@@ -82,6 +82,30 @@ fn a_wrapped_scalar_is_itself() {
 }
 
 #[test]
+fn a_wrapped_text_is_read_as_a_text_is() {
+    let schema = |title: &str| json!({"type": "object", "properties": {"result": {"type": "string"}}, "title": title});
+    let wrapped = |text: &str| json!({"content": [], "structuredContent": {"result": text}});
+    for schema in [schema("readOutput"), schema("Rows"), json!({"x-fastmcp-wrap-result": true})] {
+        assert_eq!(reply(wrapped("[{\"id\": 1}]"), Some(schema.clone())), "json:[{\"id\": 1}]");
+        assert_eq!(reply(wrapped("hello"), Some(schema.clone())), "text:hello");
+        assert_eq!(reply(wrapped("42"), Some(schema)), "text:42");
+    }
+    assert_eq!(promised(&tool(Some(schema("readOutput")))), None);
+    let number = json!({"properties": {"result": {"type": "number"}}, "title": "readOutput"});
+    assert_eq!(promised(&tool(Some(number))), Some(json!({"type": "number"})));
+}
+
+#[test]
+fn json_as_javascript_and_python_write_it_is_data() {
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    assert_eq!(reply(text(r#"{"a": "cut \ud83d", "n": 7}"#), None), r#"json:{"a": "cut \ufffd", "n": 7}"#);
+    assert_eq!(reply(text("[-Infinity, NaN, 2]"), None), "json:[null, null, 2]");
+    assert_eq!(reply(text("[{'id': 1, 'due': None}]"), None), "json:[{\"id\":1,\"due\":null}]");
+    assert_eq!(reply(text("NaN"), None), "text:NaN");
+    assert_eq!(reply(text("[NaN of them]"), None), "text:[NaN of them]");
+}
+
+#[test]
 fn json_of_any_depth_is_recognised_without_recursion() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     assert!(is_json(&deep));

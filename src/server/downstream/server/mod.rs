@@ -2,16 +2,16 @@
 
 mod calls;
 mod lifetime;
+mod listed;
 mod pinned;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{Tool, ToolError};
+use crate::lang::Tool;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
 use crate::server::pins::{PinReport, ServerPins, Vetted};
@@ -20,16 +20,12 @@ use crate::server::system::offload;
 
 use super::Shared;
 use super::arguments::{self, CheckedTool};
-use super::connection::{Connection, Failure};
-use super::link::Link;
+use super::connection::Connection;
 use super::local::Local;
 use super::shapes::Shapes;
 use super::shelf::{KnownList, Shelf};
 use super::start::Start;
 use lifetime::Connecting;
-
-/// Time for which the catalogue remembers a failure to list the tools.
-const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
 /// Timeout for compiling the schemas of all tools of a server, for a report about them.
 const SCHEMAS: Duration = Duration::from_secs(30);
@@ -44,8 +40,9 @@ pub(in crate::server) struct Downstream {
     /// The pins of its tools; `None` if they come from no server.
     pins: Option<ServerPins>,
     shapes: Shapes,
-    /// Locked while the server is being started, so that only one start runs at a time.
     connection: AsyncMutex<Connecting>,
+    /// Locked while the server lists its tools, so that it is asked once at a time.
+    listing: AsyncMutex<()>,
     /// The in-process endpoint of its calls, if there is nothing to start.
     local: Option<Arc<Local>>,
     known: Mutex<Known>,
@@ -75,8 +72,6 @@ struct Known {
     is_own_list: bool,
     /// The connection over which they were listed; `None` for those from disk.
     listed_by: Option<Arc<Connection>>,
-    /// Why the catalogue could not list them, and when that was.
-    failed: Option<(Instant, String)>,
     shelf_was_read: bool,
 }
 
@@ -112,6 +107,7 @@ impl Downstream {
                 secrets: options.secrets.clone(),
             },
             connection: AsyncMutex::default(),
+            listing: AsyncMutex::default(),
             shared,
         }
     }
@@ -277,30 +273,6 @@ impl Downstream {
         KnownList { version: known.version.clone(), tools: known.tools.clone().unwrap_or_default() }
     }
 
-    /// Lists the tools that may be called, from the server itself.
-    pub(super) async fn tools(self: &Arc<Self>, principal: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
-        let link = self.link().await?;
-        let tools = self.listed(&link).await.map_err(Failure::error)?;
-        self.recall(principal).await;
-        Ok(self.allowed(&tools, principal))
-    }
-
-    /// Lists the tools for the catalogue, or returns the reason why they are unavailable.
-    pub(super) async fn list_within(
-        self: &Arc<Self>,
-        principal: &str,
-        bound: Duration,
-    ) -> Result<Vec<Arc<Tool>>, String> {
-        if let Some((_, reason)) = self.known().failed.as_ref().filter(|(when, _)| when.elapsed() < FAILURE_KEPT) {
-            return Err(reason.clone());
-        }
-        let listed = match tokio::time::timeout(bound, self.tools(principal)).await {
-            Ok(listed) => listed.map_err(|error| error.message),
-            Err(_) => Err(format!("did not list its tools within {} s", bound.as_secs())),
-        };
-        listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
-    }
-
     /// Writes new result shapes to disk: at once, or if the last time is long enough ago.
     async fn store_shapes(self: &Arc<Self>, at_once: bool) {
         let principals = self.shapes.due(at_once);
@@ -313,51 +285,5 @@ impl Downstream {
             principals.iter().for_each(|principal| this.shapes.write(principal, &version, &tools));
         };
         offload::linear(usize::MAX, write).await;
-    }
-
-    /// Returns the tools of this connection: the known list if it is from this connection and unchanged, or else a new
-    /// one.
-    async fn listed(self: &Arc<Self>, link: &Link) -> Result<Vec<Arc<CheckedTool>>, Failure> {
-        let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
-        let changed = connection.take_list_changed();
-        {
-            let known = self.known();
-            let current = known.listed_by.as_ref().is_some_and(|by| Arc::ptr_eq(by, connection));
-            if let Some(tools) = known.tools.as_ref().filter(|_| current && !changed) {
-                return Ok(tools.clone());
-            }
-        }
-        let list = connection.list().await?;
-        let (this, declared) = (Arc::clone(self), list.tools);
-        let (vetted, report) = offload::linear(usize::MAX, move || this.vet(declared)).await;
-        self.recall_list().await;
-        // Another version of the server may return something else.
-        let version = connection.version();
-        let before = self.known_list();
-        let before = if before.version == version { before.tools } else { Vec::new() };
-        let tools = offload::linear(usize::MAX, move || {
-            let tools = arguments::vetted(vetted);
-            let before: HashMap<&str, &CheckedTool> =
-                before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
-            for tool in &tools {
-                before.get(tool.tool.name.as_str()).into_iter().for_each(|before| tool.resume(before));
-            }
-            tools
-        })
-        .await;
-        {
-            let mut known = self.known();
-            known.set(tools.clone(), true);
-            known.version = version;
-            known.listed_by = Some(Arc::clone(connection));
-            known.left_out = list.left_out;
-            known.pins = report;
-            known.failed = None;
-        }
-        self.shapes.read_again();
-        self.shared.unfit.look_again();
-        let this = Arc::clone(self);
-        offload::linear(usize::MAX, move || this.shelf.write(|| this.known_list())).await;
-        Ok(tools)
     }
 }

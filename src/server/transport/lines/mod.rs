@@ -28,6 +28,7 @@ use super::backlog::{Backlog, Kind, MOST_REQUESTS};
 use super::batch::{self, Batches, Item, Outgoing};
 use super::cursor;
 use super::envelope::{Envelope, LONGEST_ID};
+use super::lenient::{self, Waits};
 
 /// Default maximum size of an accepted message: 16 MiB.
 pub(in crate::server) const LARGEST_LINE: usize = 16 << 20;
@@ -164,6 +165,8 @@ pub(in crate::server) struct Lines<Read, Out> {
     batches: Batches,
     /// Messages of a batch that have not been accepted yet.
     of_batch: VecDeque<Box<RawValue>>,
+    /// Towards a server: our requests that it has not answered.
+    unanswered: HashSet<RequestId>,
     /// Cancelled when the peer closes either side.
     ended: CancellationToken,
     /// Towards a client: cancelled when nothing more is to be accepted. All accepted requests are answered before the
@@ -202,6 +205,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             answers: JoinSet::new(),
             batches: Batches::default(),
             of_batch: VecDeque::new(),
+            unanswered: HashSet::new(),
             ended,
             finish: None,
         }
@@ -297,6 +301,9 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
+        if Role::IS_CLIENT {
+            self.asks::<Role>(&item);
+        }
         let writing = self.write::<Role>(item, id.as_ref());
         if let Some(id) = id {
             self.backlog.close(&id);
@@ -336,7 +343,12 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                         self.batches.comes(&line);
                     }
                     let wrong_cursor = if Role::IS_CLIENT { None } else { cursor::problem(&line) };
-                    let read = read_message::<Role>(&line);
+                    let mut unanswered = self.unanswered.iter();
+                    let waits = match (unanswered.next(), unanswered.next()) {
+                        (Some(id), None) => Waits::Only(id),
+                        _ => Waits::Nobody,
+                    };
+                    let read = read_message::<Role>(&line, waits);
                     if let (Ok(Some(_)), Some(problem)) = (&read, wrong_cursor) {
                         let error = ErrorData::invalid_params(problem, None);
                         self.answer::<Role>(error, Envelope::of(&line).id());
@@ -364,6 +376,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was rejected");
             if Role::IS_CLIENT {
                 if let Some(id) = id.filter(|_| !envelope.has_method()) {
+                    self.unanswered.remove(&id);
                     return Some(JsonRpcMessage::error(problem.error(), Some(id)));
                 }
             } else if envelope.is_batch() || (envelope.has_method() && envelope.has_id()) {
@@ -412,7 +425,28 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 };
                 Some(JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }))
             }
-            other => Some(other),
+            JsonRpcMessage::Response(ref response) => {
+                self.unanswered.remove(&response.id);
+                Some(message)
+            }
+            JsonRpcMessage::Error(ref error) => {
+                error.id.iter().for_each(|id| _ = self.unanswered.remove(id));
+                Some(message)
+            }
+        }
+    }
+
+    /// Records a request that the peer is to answer, or that one need not be answered any more.
+    fn asks<Role: ServiceRole>(&mut self, item: &TxJsonRpcMessage<Role>) {
+        match item {
+            JsonRpcMessage::Request(request) => _ = self.unanswered.insert(request.id.clone()),
+            JsonRpcMessage::Notification(JsonRpcNotification { notification, .. }) => {
+                let cancelled: Result<CancelledNotification, _> = notification.clone().try_into();
+                if let Ok(CancelledNotification { params, .. }) = cancelled {
+                    params.request_id.iter().for_each(|id| _ = self.unanswered.remove(id));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -509,7 +543,10 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
 
 /// Decodes one line; `None` for lines to be ignored: empty lines, log lines that a server prints by mistake,
 /// notifications of other protocols.
-fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
+fn read_message<Role: ServiceRole>(
+    line: &[u8],
+    waits: Waits<'_>,
+) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
@@ -521,7 +558,8 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
             return Err((envelope, many));
         }
     }
-    let problem = match serde_json::from_slice(line) {
+    let read = if Role::IS_CLIENT { lenient::read::<Role>(line, waits) } else { serde_json::from_slice(line) };
+    let problem = match read {
         Ok(message) => return Ok(Some(message)),
         Err(problem) => problem,
     };

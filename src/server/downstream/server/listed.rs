@@ -1,0 +1,108 @@
+//! The list of a server's tools: asked for when it may have changed, by one task at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::MutexGuard;
+
+use crate::lang::{Tool, ToolError};
+use crate::server::downstream::arguments::{self, CheckedTool};
+use crate::server::downstream::connection::Failure;
+use crate::server::downstream::link::Link;
+use crate::server::system::offload;
+
+use super::Downstream;
+
+impl Downstream {
+    /// Lists the tools that may be called, from the server itself.
+    pub(in crate::server::downstream) async fn tools(
+        self: &Arc<Self>,
+        principal: &str,
+    ) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let link = self.link().await?;
+        let tools = self.listed(&link).await.map_err(Failure::error)?;
+        self.recall(principal).await;
+        Ok(self.allowed(&tools, principal))
+    }
+
+    /// Lists the tools for the catalogue, or returns the reason why they are unavailable. A start goes on when the time
+    /// is over.
+    pub(in crate::server::downstream) async fn list_within(
+        self: &Arc<Self>,
+        principal: &str,
+        bound: Duration,
+    ) -> Result<Vec<Arc<Tool>>, String> {
+        let bound = self.patience_of_listing(bound).await;
+        match tokio::time::timeout(bound, self.tools(principal)).await {
+            Ok(listed) => listed.map_err(|error| error.message),
+            Err(_) => match self.progress().await {
+                Some(progress) => Err(progress),
+                None => Err(format!("did not list its tools within {} s", bound.as_secs())),
+            },
+        }
+    }
+
+    /// Returns the tools of this connection: the known list if it is from this connection and unchanged, or else a new
+    /// one.
+    pub(super) async fn listed(self: &Arc<Self>, link: &Link) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+        if let Some(tools) = self.still_listed(link) {
+            return Ok(tools);
+        }
+        self.list_anew(link, self.listing.lock().await).await
+    }
+
+    /// Returns the known list if it is from this connection and unchanged.
+    fn still_listed(&self, link: &Link) -> Option<Vec<Arc<CheckedTool>>> {
+        let Link::Server(connection) = link else { return Some(self.known_anyhow().unwrap_or_default()) };
+        if connection.take_list_changed() {
+            self.known().listed_by = None;
+        }
+        let known = self.known();
+        let is_current = known.listed_by.as_ref().is_some_and(|by| Arc::ptr_eq(by, connection));
+        known.tools.clone().filter(|_| is_current)
+    }
+
+    /// Asks the server for its tools, unless another task has done so while this one waited for its turn.
+    pub(super) async fn list_anew(
+        self: &Arc<Self>,
+        link: &Link,
+        _turn: MutexGuard<'_, ()>,
+    ) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+        if let Some(tools) = self.still_listed(link) {
+            return Ok(tools);
+        }
+        let Link::Server(connection) = link else { return Ok(Vec::new()) };
+        let list = connection.list().await?;
+        let (this, declared) = (Arc::clone(self), list.tools);
+        let (vetted, report) = offload::linear(usize::MAX, move || this.vet(declared)).await;
+        self.recall_list().await;
+        // Another version of the server may return something else.
+        let version = connection.version();
+        let before = self.known_list();
+        let before = if before.version == version { before.tools } else { Vec::new() };
+        let tools = offload::linear(usize::MAX, move || {
+            let tools = arguments::vetted(vetted);
+            let before: HashMap<&str, &CheckedTool> =
+                before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
+            for tool in &tools {
+                before.get(tool.tool.name.as_str()).into_iter().for_each(|before| tool.resume(before));
+            }
+            tools
+        })
+        .await;
+        {
+            let mut known = self.known();
+            known.set(tools.clone(), true);
+            known.version = version;
+            known.listed_by = Some(Arc::clone(connection));
+            known.left_out = list.left_out;
+            known.pins = report;
+        }
+        self.shapes.read_again();
+        self.shared.unfit.look_again();
+        let this = Arc::clone(self);
+        offload::linear(usize::MAX, move || this.shelf.write(|| this.known_list())).await;
+        Ok(tools)
+    }
+}

@@ -1,0 +1,392 @@
+//! The HTTP client under rmcp's streamable HTTP transport: it reads replies leniently, whatever their status.
+//!
+//! An error reply to a request is its answer, with or without an identity and with any status. A session that the server
+//! no longer knows is reported as [`StreamableHttpError::SessionExpired`], upon which rmcp opens another one and sends
+//! the request once more: servers answer 404, or 400 as the SDK for TypeScript does, and have then not carried it out.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::http::{HeaderName, HeaderValue, StatusCode};
+use futures::stream::{BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::json;
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lenient::{self, Waits};
+use crate::server::transport::lines;
+
+/// Maximum size of the body of a response that is not a success, in bytes.
+const LARGEST_ERROR: usize = 64 << 10;
+
+type Failure = StreamableHttpError<reqwest::Error>;
+
+/// The events of a stream.
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// An HTTP client for one server.
+#[derive(Clone)]
+pub(super) struct Http {
+    client: Client,
+    /// Maximum size of a reply in bytes.
+    largest: usize,
+    /// The session in which the server has answered last.
+    session: Arc<Mutex<Option<Arc<str>>>>,
+}
+
+impl Http {
+    pub(super) fn new(client: Client, largest: usize) -> Http {
+        Http { client, largest, session: Arc::default() }
+    }
+
+    fn worked_in(&self, session: &Option<Arc<str>>) {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone_from(session);
+    }
+
+    fn has_worked_in(&self, session: &str) -> bool {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(session)
+    }
+
+    /// Returns what a response that is not a success means for a message.
+    async fn refused(
+        &self,
+        mut response: Response,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        let challenge = response.headers().get(WWW_AUTHENTICATE).map(|header| lossy(header.as_bytes()));
+        match (status, challenge) {
+            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+                return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+            }
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                return Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)));
+            }
+            _ => {}
+        }
+        let is_json = is_of(&response, JSON_MIME_TYPE);
+        let body = limited(&mut response, LARGEST_ERROR).await.unwrap_or_default().unwrap_or_default();
+        let id = id_of(message);
+        let error = is_json.then(|| lenient::read::<RoleClient>(&body, id.map_or(Waits::Nobody, Waits::This)).ok());
+        let error = error.flatten().filter(|reply| matches!(reply, JsonRpcMessage::Error(_)));
+        if let Some(session) = session
+            && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::GONE)
+        {
+            let names_session = lossy(&body).to_lowercase().contains("session");
+            let is_plain = error.is_none() && self.has_worked_in(session);
+            if status == StatusCode::NOT_FOUND || names_session || is_plain {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+        }
+        let is_about_us = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        match (error, message) {
+            (Some(error), JsonRpcMessage::Request(_))
+                if !is_about_us && (status.is_client_error() || status.is_server_error()) =>
+            {
+                Ok(StreamableHttpPostResponse::Json(error, None))
+            }
+            _ => Err(unexpected(status, &body)),
+        }
+    }
+}
+
+/// Returns the identity of a request.
+fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => Some(&request.id),
+        _ => None,
+    }
+}
+
+/// The error for a status, with the server's words.
+fn unexpected(status: StatusCode, body: &[u8]) -> Failure {
+    let words = lossy(&body[..body.len().min(2_000)]);
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {words}")))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// True if a response has a content type.
+fn is_of(response: &Response, kind: &str) -> bool {
+    let given = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    given.get(..kind.len()).is_some_and(|given| given.eq_ignore_ascii_case(kind.as_bytes()))
+}
+
+/// Reads a body; `None` if it is larger than the limit.
+async fn limited(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if body.len() + piece.len() > most {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+/// Reads the body of a reply; the problem of one that cannot be read is the answer to the request.
+fn reply(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
+    let envelope = Envelope::of(body);
+    if let Some(problem) = lines::problem_of(&envelope) {
+        return JsonRpcMessage::error(problem, Some(id.clone()));
+    }
+    let read = |text: &[u8]| lenient::read::<RoleClient>(text, Waits::This(id));
+    if envelope.is_batch()
+        && let Ok(items) = serde_json::from_slice::<Vec<&serde_json::value::RawValue>>(body)
+    {
+        let mut replies = items.iter().filter_map(|item| read(item.get().as_bytes()).ok());
+        let answers = |reply: &ServerJsonRpcMessage| match reply {
+            JsonRpcMessage::Response(response) => response.id == *id,
+            JsonRpcMessage::Error(_) => true,
+            _ => false,
+        };
+        if let Some(answer) = replies.find(answers) {
+            return answer;
+        }
+    }
+    read(body).unwrap_or_else(|problem| {
+        let message = format!("the message is not JSON-RPC: {problem}");
+        JsonRpcMessage::error(ErrorData::new(lines::UNREADABLE, message, None), Some(id.clone()))
+    })
+}
+
+/// The name of an event that is too large to be read.
+const CUT: &str = "cut";
+
+/// Returns the events of the response to a request, with their messages as rmcp reads them. An event that is too large
+/// is replaced by an error reply, with which the stream ends.
+fn events(response: Response, most: usize, id: RequestId) -> Events {
+    let (limit, is_over) = (EventLimit { most, ..EventLimit::default() }, false);
+    let refusal = {
+        let message = format!("the message has more than {most} bytes, which are accepted at most");
+        let error = ErrorData::new(lines::UNREADABLE, message, Some(json!({ "bytes": most + 1 })));
+        let reply: ServerJsonRpcMessage = JsonRpcMessage::error(error, Some(id.clone()));
+        serde_json::to_string(&reply).unwrap_or_default()
+    };
+    let bounded = response.bytes_stream().scan((limit, is_over), move |(limit, is_over), piece| {
+        let next = match piece {
+            _ if *is_over => None,
+            Err(problem) => Some(Err(io::Error::other(problem))),
+            Ok(piece) if limit.is_exceeded_by(&piece) => {
+                *is_over = true;
+                Some(Ok(format!("\nevent: {CUT}\n\ndata: {refusal}\n\n").into()))
+            }
+            Ok(piece) => Some(Ok(piece)),
+        };
+        std::future::ready(next)
+    });
+    // The last event of a stream may lack the blank line that ends it.
+    let ended = bounded.chain(futures::stream::once(async { Ok("\n\n".into()) }));
+    SseStream::from_bytes_stream(ended).map(move |event| event.map(|event| mended(event, Some(&id)))).boxed()
+}
+
+/// Returns an event with its message as rmcp reads it.
+fn mended(mut event: Sse, id: Option<&RequestId>) -> Sse {
+    let is_whole = event.event.as_deref() != Some(CUT);
+    let data = event.data.as_deref().filter(|data| is_whole && data.trim_start().starts_with('{'));
+    let Some(data) = data else { return event };
+    // Some servers give events of messages a name.
+    event.event = None;
+    let read = lenient::read::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This));
+    if let Ok(message) = read
+        && let Ok(text) = serde_json::to_string(&message)
+    {
+        event.data = Some(text);
+    }
+    event
+}
+
+/// Counts the bytes of an event as it arrives.
+#[derive(Default)]
+struct EventLimit {
+    most: usize,
+    /// The bytes of the finished lines of the event, and of the line that is arriving.
+    lines: usize,
+    line: usize,
+    is_comment: bool,
+}
+
+impl EventLimit {
+    fn is_exceeded_by(&mut self, piece: &[u8]) -> bool {
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            let text = line.trim_ascii_end();
+            if self.line == 0 {
+                self.is_comment = text.starts_with(b":");
+            }
+            self.line += text.len();
+            if self.lines + self.line > self.most {
+                return true;
+            }
+            if line.ends_with(b"\n") {
+                self.lines = match self.line {
+                    0 => 0,
+                    _ if self.is_comment => self.lines,
+                    length => self.lines + length,
+                };
+                self.line = 0;
+            }
+        }
+        false
+    }
+}
+
+fn with(
+    mut request: RequestBuilder,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    request.headers(headers.into_iter().collect())
+}
+
+impl StreamableHttpClient for Http {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let most = self.largest;
+        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, most).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let accept = format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}");
+        let mut request = with(self.client.post(uri.as_ref()).header(ACCEPT, accept), auth_header, custom_headers);
+        if let Some(session) = &session_id {
+            request = request.header(HEADER_SESSION_ID, session.as_ref());
+        }
+        let mut response = request.json(&message).send().await.map_err(StreamableHttpError::Client)?;
+        let status = response.status();
+        if !status.is_success() {
+            return self.refused(response, &message, session_id.as_deref()).await;
+        }
+        self.worked_in(&session_id);
+        let Some(id) = id_of(&message) else { return Ok(StreamableHttpPostResponse::Accepted) };
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let opened = response.headers().get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok());
+        let opened = opened.map(str::to_owned);
+        if is_of(&response, EVENT_STREAM_MIME_TYPE) {
+            let events = events(response, max_sse_event_size, id.clone());
+            return Ok(StreamableHttpPostResponse::Sse(events, opened));
+        }
+        if !is_of(&response, JSON_MIME_TYPE) {
+            let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
+        let body = limited(&mut response, self.largest).await.map_err(StreamableHttpError::Client)?;
+        let body = body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: self.largest })?;
+        Ok(StreamableHttpPostResponse::Json(reply(&body, id), opened))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        let most = self.largest;
+        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, most).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<Events, Failure> {
+        let opened = self.client.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            max_sse_event_size,
+        );
+        Ok(opened.await?.map(|event| event.map(|event| mended(event, None))).boxed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_bounded_however_they_arrive() {
+        let text = b"data: 12345\r\n: a comment of any length\n\ndata: 1\ndata: 2\n\n";
+        for size in 1..text.len() {
+            let mut limit = EventLimit { most: 16, ..EventLimit::default() };
+            let exceeded = text.chunks(size).any(|piece| limit.is_exceeded_by(piece));
+            assert!(exceeded, "the comment line alone is too long, in pieces of {size}");
+            let mut limit = EventLimit { most: 40, ..EventLimit::default() };
+            assert!(!text.chunks(size).any(|piece| limit.is_exceeded_by(piece)), "in pieces of {size}");
+        }
+        let mut limit = EventLimit { most: 20, ..EventLimit::default() };
+        assert!(limit.is_exceeded_by(b"data: 123456\ndata: 123456\n"));
+    }
+
+    #[test]
+    fn the_reply_of_a_batch_is_found() {
+        let id = RequestId::Number(2);
+        let body = br#"[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}},
+                        {"jsonrpc":"2.0","id":2,"result":{"content":"x"}}]"#;
+        assert!(matches!(reply(body, &id), JsonRpcMessage::Response(_)));
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        let JsonRpcMessage::Error(error) = reply(deep.as_bytes(), &id) else { panic!("no error") };
+        assert_eq!((error.error.code, error.id), (lines::UNREADABLE, Some(id)));
+    }
+
+    #[test]
+    fn an_event_is_a_message_whatever_its_name() {
+        let id = RequestId::Number(2);
+        let data = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"quota"}}"#;
+        let event = mended(Sse::default().event("error").data(data), Some(&id));
+        assert_eq!(event.event, None);
+        let data: serde_json::Value = serde_json::from_str(&event.data.expect("data")).expect("JSON");
+        assert_eq!((&data["id"], &data["error"]["message"]), (&serde_json::json!(2), &serde_json::json!("quota")));
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads the messages of servers for what is needed of them, whatever their optional parts look like.
+//!
+//! rmcp's types are strict: one odd annotation makes a whole reply unreadable. A message that they do not accept is
+//! mended: what is not needed is dropped, and what is needed is converted where its meaning is certain.
+//! Messages that they accept cost nothing more. [`results`] has the rules for each kind of result, [`text`] those for
+//! JSON that is not quite JSON.
+
+mod results;
+mod text;
+
+use std::any::Any;
+
+use rmcp::model::{ErrorCode, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole};
+use serde_json::{Map, Value, json};
+
+pub(in crate::server) use text::forgiven;
+
+/// The request that waits for a reply without a fitting identity.
+#[derive(Clone, Copy)]
+pub(in crate::server) enum Waits<'a> {
+    /// None, or several.
+    Nobody,
+    /// The only one on a connection. A reply with the identity of an earlier one is late, and not meant for it.
+    Only(&'a RequestId),
+    /// The one to which the message is the response.
+    This(&'a RequestId),
+}
+
+/// Reads the text of a message that a server sends.
+///
+/// # Errors
+/// Returns the problem if the text cannot be read.
+pub(in crate::server) fn read<Role: ServiceRole>(
+    text: &[u8],
+    waits: Waits<'_>,
+) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
+    let strict = serde_json::from_slice::<RxJsonRpcMessage<Role>>(text);
+    match strict {
+        Ok(mut message) if is_understood(&message) => {
+            adopt(&mut message, waits);
+            Ok(message)
+        }
+        strict => {
+            let mended = mended(text).and_then(|value| serde_json::from_value::<RxJsonRpcMessage<Role>>(value).ok());
+            let mut message = mended.map_or(strict, Ok)?;
+            adopt(&mut message, waits);
+            Ok(message)
+        }
+    }
+}
+
+/// True if a reply has one of the types of results that MCP defines, and no part that they represent wrongly.
+fn is_understood<Req, Resp: Any, Not>(message: &JsonRpcMessage<Req, Resp, Not>) -> bool {
+    let JsonRpcMessage::Response(response) = message else { return true };
+    match (&response.result as &dyn Any).downcast_ref::<ServerResult>() {
+        Some(ServerResult::CustomResult(_)) => false,
+        // `null`, and an empty object beside a text, stand for nothing.
+        Some(ServerResult::CallToolResult(result)) => match &result.structured_content {
+            Some(Value::Null) => false,
+            Some(Value::Object(fields)) => !fields.is_empty() || result.content.is_empty(),
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// Gives a reply the identity of the request that waits, if its own is missing or written in another way.
+fn adopt<Req, Resp, Not>(message: &mut JsonRpcMessage<Req, Resp, Not>, waits: Waits<'_>) {
+    let (id, is_certain) = match waits {
+        Waits::Nobody => return,
+        Waits::Only(id) => (id, false),
+        Waits::This(id) => (id, true),
+    };
+    match message {
+        JsonRpcMessage::Error(error) => {
+            let is_of_another = |own: &RequestId| own.to_string().parse::<i64>().is_ok() && !is_same(own, id);
+            if is_certain || !error.id.as_ref().is_some_and(is_of_another) {
+                error.id = Some(id.clone());
+            }
+        }
+        JsonRpcMessage::Response(response) if is_same(&response.id, id) => response.id = id.clone(),
+        _ => {}
+    }
+}
+
+/// True for two identities that differ in their type only, such as `1` and `"1"`.
+fn is_same(one: &RequestId, other: &RequestId) -> bool {
+    one.to_string() == other.to_string()
+}
+
+/// Returns a message in the form that MCP prescribes; `None` if it is no JSON object.
+fn mended(text: &[u8]) -> Option<Value> {
+    let mut value: Value = match serde_json::from_slice(text) {
+        Ok(value) => value,
+        Err(_) => serde_json::from_slice(&forgiven(text)?).ok()?,
+    };
+    let message = value.as_object_mut()?;
+    message.insert("jsonrpc".to_owned(), json!("2.0"));
+    if let Some(id) = message.get("id").filter(|id| id.is_f64()).and_then(Value::as_f64).filter(|id| id.fract() == 0.0)
+    {
+        message.insert("id".to_owned(), json!(id as i64));
+    }
+    if message.get("params").is_some_and(|params| !params.is_object()) {
+        message.shift_remove("params");
+    }
+    if message.contains_key("method") {
+        return Some(value);
+    }
+    match message.shift_remove("error") {
+        None | Some(Value::Null | Value::Bool(false)) => {
+            let result = message.get_mut("result")?;
+            results::mend(result);
+        }
+        Some(error) => {
+            message.shift_remove("result");
+            message.insert("error".to_owned(), error_of(error));
+            if !message.get("id").is_some_and(|id| id.is_string() || id.is_i64()) {
+                message.shift_remove("id");
+            }
+        }
+    }
+    Some(value)
+}
+
+/// Returns an error with a code that is a number and a message that is a text.
+fn error_of(error: Value) -> Value {
+    let fields = match error {
+        Value::Object(fields) => fields,
+        Value::String(text) => Map::from_iter([("message".to_owned(), Value::String(text))]),
+        other => Map::from_iter([("message".to_owned(), Value::String(other.to_string()))]),
+    };
+    let text = |key: &str| fields.get(key).filter(|value| !value.is_null()).map(as_text);
+    let words = text("message").or_else(|| text("error")).or_else(|| text("data")).or_else(|| text("code"));
+    let code = fields.get("code").and_then(Value::as_f64).filter(|code| code.fract() == 0.0);
+    let code = code.map_or(i64::from(ErrorCode::INTERNAL_ERROR.0), |code| code as i64);
+    let code = i32::try_from(code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
+    let mut mended = json!({"code": code, "message": words.unwrap_or_else(|| "it gave no reason".to_owned())});
+    if let (Some(data), Some(mended)) = (fields.get("data").filter(|data| !data.is_null()), mended.as_object_mut()) {
+        mended.insert("data".to_owned(), data.clone());
+    }
+    mended
+}
+
+/// Returns a text as it is and any other value as JSON.
+fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! The rules by which results are mended: of tool calls, of the handshake, and of lists.
+
+use serde_json::{Map, Value, json};
+
+use super::as_text;
+
+/// The form of an image by the beginning of its base64 text.
+const IMAGES: &[(&str, &str)] =
+    &[("iVBOR", "image/png"), ("/9j/", "image/jpeg"), ("R0lG", "image/gif"), ("UklGR", "image/webp")];
+
+/// Mends a result, whose kind is recognised by its keys. One that is no object is the content of a tool's result.
+pub(super) fn mend(result: &mut Value) {
+    match result {
+        Value::Object(fields) => {
+            if fields.get("_meta").is_some_and(|meta| !meta.is_object()) {
+                fields.shift_remove("_meta");
+            }
+            if fields.get("resultType").is_some_and(|kind| !kind.is_string()) {
+                fields.shift_remove("resultType");
+            }
+            let has = |key: &str| fields.contains_key(key);
+            if has("protocolVersion") || has("serverInfo") || has("supportedVersions") || has("capabilities") {
+                mend_handshake(fields);
+            } else if has("tools") {
+                mend_tools(fields);
+            } else if has("content") || has("structuredContent") || has("isError") {
+                mend_call(fields);
+            }
+        }
+        other => {
+            let content = content_of(Some(other.take()));
+            *other = json!({"content": content});
+        }
+    }
+}
+
+fn mend_handshake(fields: &mut Map<String, Value>) {
+    let capabilities = match fields.shift_remove("capabilities") {
+        Some(Value::Object(capabilities)) => capabilities,
+        _ => Map::new(),
+    };
+    fields.insert("capabilities".to_owned(), Value::Object(capabilities.into_iter().filter_map(capability).collect()));
+    if fields.get("instructions").is_some_and(|instructions| !instructions.is_string()) {
+        fields.shift_remove("instructions");
+    }
+    if fields.contains_key("supportedVersions") {
+        return;
+    }
+    match fields.get("protocolVersion") {
+        Some(Value::String(_)) => {}
+        Some(Value::Number(version)) => {
+            let version = version.to_string();
+            fields.insert("protocolVersion".to_owned(), Value::String(version));
+        }
+        _ => drop(fields.insert("protocolVersion".to_owned(), json!("2024-11-05"))),
+    }
+    let about = fields.shift_remove("serverInfo").unwrap_or_default();
+    let text = |key: &str| about.get(key).filter(|value| value.is_string() || value.is_number()).map(as_text);
+    let mut info = json!({"name": text("name").unwrap_or_default(), "version": text("version").unwrap_or_default()});
+    if let (Some(title), Some(info)) = (about.get("title").and_then(Value::as_str), info.as_object_mut()) {
+        info.insert("title".to_owned(), json!(title));
+    }
+    fields.insert("serverInfo".to_owned(), info);
+}
+
+/// Returns a capability that a server has: an object without settings of the wrong type.
+fn capability((name, value): (String, Value)) -> Option<(String, Value)> {
+    match value {
+        Value::Null | Value::Bool(false) => None,
+        Value::Object(mut settings) => {
+            settings.retain(|key, setting| match key.as_str() {
+                "listChanged" | "subscribe" => setting.is_boolean(),
+                _ => setting.is_object(),
+            });
+            Some((name, Value::Object(settings)))
+        }
+        _ => Some((name, json!({}))),
+    }
+}
+
+/// Mends a list of tools as a whole; each tool is read by itself elsewhere. An empty array is how PHP writes an empty
+/// object.
+fn mend_tools(fields: &mut Map<String, Value>) {
+    if fields.get("nextCursor").is_some_and(|cursor| !cursor.is_string()) {
+        fields.shift_remove("nextCursor");
+    }
+    let tools = match fields.get_mut("tools") {
+        Some(Value::Array(tools)) => tools,
+        Some(tools @ Value::Null) => {
+            *tools = json!([]);
+            return;
+        }
+        _ => return,
+    };
+    for tool in tools.iter_mut().filter_map(Value::as_object_mut) {
+        for key in ["annotations", "outputSchema", "_meta"] {
+            if tool.get(key).is_some_and(is_empty_array) {
+                tool.shift_remove(key);
+            }
+        }
+        match tool.get_mut("inputSchema") {
+            Some(schema) if is_empty_array(schema) => *schema = json!({"type": "object"}),
+            Some(Value::Object(schema)) => {
+                for key in ["properties", "$defs", "definitions"] {
+                    if schema.get(key).is_some_and(is_empty_array) {
+                        schema.insert(key.to_owned(), json!({}));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_empty_array(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn mend_call(fields: &mut Map<String, Value>) {
+    let is_error = match fields.shift_remove("isError") {
+        Some(Value::Bool(is_error)) => Some(is_error),
+        Some(Value::String(text)) => Some(text.eq_ignore_ascii_case("true")),
+        Some(Value::Number(number)) => Some(number.as_f64() != Some(0.0)),
+        _ => None,
+    };
+    if let Some(is_error) = is_error {
+        fields.insert("isError".to_owned(), json!(is_error));
+    }
+    let content = content_of(fields.shift_remove("content"));
+    let stands_for_nothing = match fields.get("structuredContent") {
+        Some(Value::Null) => true,
+        Some(Value::Object(structured)) => structured.is_empty() && !content.is_empty(),
+        _ => false,
+    };
+    if stands_for_nothing {
+        fields.shift_remove("structuredContent");
+    }
+    fields.insert("content".to_owned(), Value::Array(content));
+    // An older revision had the result itself there.
+    if let Some(result) = fields.shift_remove("toolResult")
+        && !fields.contains_key("structuredContent")
+        && !result.is_null()
+    {
+        fields.insert("structuredContent".to_owned(), result);
+    }
+}
+
+/// Returns the blocks of a content, with the parts that are read.
+fn content_of(content: Option<Value>) -> Vec<Value> {
+    match content {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(items)) => items.into_iter().filter_map(block).collect(),
+        Some(other) => block(other).into_iter().collect(),
+    }
+}
+
+fn text(text: String) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// Returns a block with what is read of it. A block of an unknown kind is a text with its JSON; `None` for nothing.
+fn block(block: Value) -> Option<Value> {
+    let fields = match block {
+        Value::Object(fields) => fields,
+        Value::Null => return None,
+        other => return Some(text(as_text(&other))),
+    };
+    let string = |key: &str| fields.get(key).and_then(Value::as_str);
+    match string("type") {
+        Some("text") => match fields.get("text") {
+            None | Some(Value::Null) => Some(text(String::new())),
+            Some(words) => Some(text(as_text(words))),
+        },
+        Some(kind @ ("image" | "audio")) if string("data").is_some() => {
+            let data = string("data").unwrap_or_default();
+            let guess = || IMAGES.iter().find(|(begin, _)| data.starts_with(begin)).map(|(_, form)| *form);
+            let form = string("mimeType").or_else(guess).unwrap_or("application/octet-stream");
+            Some(json!({"type": kind, "data": data, "mimeType": form}))
+        }
+        Some("resource") if fields.get("resource").is_some_and(Value::is_object) => {
+            let resource = &fields["resource"];
+            let part = |key: &str| resource.get(key).and_then(Value::as_str);
+            let mut read = Map::from_iter([("uri".to_owned(), json!(part("uri").unwrap_or_default()))]);
+            if let Some(form) = part("mimeType") {
+                read.insert("mimeType".to_owned(), json!(form));
+            }
+            match (part("text"), part("blob"), resource.get("text")) {
+                (Some(words), ..) => drop(read.insert("text".to_owned(), json!(words))),
+                (None, Some(blob), _) => drop(read.insert("blob".to_owned(), json!(blob))),
+                (None, None, words) => {
+                    let words = words.filter(|words| !words.is_null()).map(as_text).unwrap_or_default();
+                    read.insert("text".to_owned(), Value::String(words));
+                }
+            }
+            Some(json!({"type": "resource", "resource": read}))
+        }
+        Some("resource_link") if string("uri").is_some() => {
+            let uri = string("uri").unwrap_or_default();
+            let mut read = json!({"type": "resource_link", "uri": uri, "name": string("name").unwrap_or(uri)});
+            if let Some(read) = read.as_object_mut() {
+                for key in ["description", "mimeType"] {
+                    read.extend(string(key).map(|value| (key.to_owned(), json!(value))));
+                }
+                let size = fields.get("size").and_then(Value::as_u64).filter(|size| u32::try_from(*size).is_ok());
+                read.extend(size.map(|size| ("size".to_owned(), json!(size))));
+            }
+            Some(read)
+        }
+        None if string("text").is_some() => Some(text(string("text").unwrap_or_default().to_owned())),
+        _ => Some(text(Value::Object(fields).to_string())),
+    }
+}

@@ -1,0 +1,176 @@
+//! Replies with odd or missing optional parts, errors that fit no request, and sessions that a server has forgotten.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::mcp_client::{Client, hostile, python, script};
+use serde_json::{Value, json};
+
+fn odd(arguments: &[&str]) -> Value {
+    let all: Vec<String> = std::iter::once(script("odd.py")).chain(arguments.iter().map(ToString::to_string)).collect();
+    json!({"command": "python3", "args": all})
+}
+
+/// The peer over HTTP.
+struct Http(Child, u16);
+
+impl Http {
+    fn start() -> Http {
+        let peer = Command::new("python3").args([&script("odd.py"), "--http"]).stdout(Stdio::piped()).spawn();
+        let mut peer = peer.expect("it starts");
+        let mut line = String::new();
+        BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+        Http(peer, line.trim().parse().expect("a port"))
+    }
+
+    fn server(&self) -> Value {
+        json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", self.1)})
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A client of the peer over stdio as `s`, and over HTTP as `h`.
+fn clients() -> Option<(Http, Client)> {
+    python()?;
+    let http = Http::start();
+    let servers = json!({"mcpServers": {"s": odd(&[]), "h": http.server()}});
+    let client = Client::start(&servers, &[]);
+    Some((http, client))
+}
+
+/// The call in which the peer replies with a text.
+fn say(server: &str, reply: &str) -> String {
+    format!("({server}/say {{:reply {reply:?}}})")
+}
+
+#[test]
+fn odd_parts_do_not_void_a_reply() {
+    let Some((_http, mut client)) = clients() else { return };
+    let hello = |odd: &str| format!(r#""result": {{"content": [{{"type": "text", "text": "hello"{odd}}}]}}"#);
+    let beside = |odd: &str| format!(r#""result": {{"content": [{{"type": "text", "text": "hello"}}]{odd}}}"#);
+    let replies = [
+        hello(r#", "annotations": {"audience": ["system"]}"#),
+        hello(r#", "annotations": []"#),
+        hello(r#", "_meta": null"#),
+        beside(r#", "_meta": []"#),
+        beside(r#", "isError": "false""#),
+        beside(r#", "structuredContent": null"#),
+        beside(r#", "structuredContent": {}"#),
+        beside("") + r#", "error": null"#,
+        r#""result": {"content": "hello"}"#.to_owned(),
+        r#""result": "hello""#.to_owned(),
+    ];
+    for server in ["s", "h"] {
+        for reply in &replies {
+            let answer = client.eval(&say(server, reply));
+            assert_eq!(answer.text.lines().next(), Some("\"hello\""), "{server}: {reply}: {answer:?}");
+        }
+        let block = r#""result": {"content": [{"type": "json", "json": {"a": 1}}]}"#;
+        assert!(client.eval(&format!("(:a (:json {}))", say(server, block))).text.starts_with('1'));
+        let cut = r#""result": {"content": [{"type": "text", "text": "cut \ud83d"}]}"#;
+        assert!(client.eval(&say(server, cut)).text.starts_with("\"cut \u{fffd}\""), "{server}");
+        let inside =
+            r#""result": {"content": [{"type": "text", "text": "{\"a\": \"cut \\ud83d\", \"n\": NaN, \"m\": 7}"}]}"#;
+        assert!(client.eval(&format!("(:m {})", say(server, inside))).text.starts_with('7'), "{server}");
+    }
+}
+
+#[test]
+fn errors_are_answers_whatever_their_form() {
+    let Some((_http, mut client)) = clients() else { return };
+    let begun = Instant::now();
+    for server in ["s", "h"] {
+        for error in [r#""quota is used up""#, r#"{"code": "E_FAIL", "message": "quota is used up"}"#] {
+            let failed = client.fails(&say(server, &format!(r#""error": {error}"#)));
+            let expected = ("ToolError".to_owned(), format!("`{server}/say` failed: quota is used up"));
+            assert_eq!(failed, expected, "{error}");
+        }
+        for id in ["null", r#""server-error""#] {
+            let whole = format!(r#"{{"jsonrpc": "2.0", "id": {id}, "error": {{"code": -32000, "message": "no"}}}}"#);
+            let failed = client.fails(&format!("({server}/say {{:whole {whole:?}}})"));
+            assert_eq!(failed, ("ToolError".to_owned(), format!("`{server}/say` failed: no")), "{id}");
+        }
+        let whole = r#"{"jsonrpc": "2.0", "id": "ID", "result": {"content": "hello"}}"#;
+        let answer = client.eval(&format!("({server}/say {{:whole {whole:?}}})"));
+        assert!(answer.text.starts_with("\"hello\""), "{answer:?}");
+    }
+    for status in [400, 500, 422] {
+        let whole = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}"#;
+        let failed = client.fails(&format!("(h/say {{:whole {whole:?} :status {status}}})"));
+        assert_eq!(failed, ("ToolError".to_owned(), "`h/say` failed: no".to_owned()), "{status}");
+    }
+    let (_, message) = client.fails(r#"(h/say {:whole "quota is used up" :status 429 :kind "text/plain"})"#);
+    assert!(message.ends_with("HTTP status 429: \"quota is used up\""), "{message}");
+    let (_, message) = client.fails(r#"(h/say {:whole "only from localhost:8794" :status 403 :kind "text/plain"})"#);
+    assert!(message.ends_with("it refused the request (HTTP status 403): \"only from localhost:8794\""), "{message}");
+    assert!(begun.elapsed() < Duration::from_secs(25), "nothing ran into its timeout");
+}
+
+#[test]
+fn a_session_that_is_forgotten_is_opened_again() {
+    let Some((_http, mut client)) = clients() else { return };
+    let reply = |message: &str| {
+        format!(r#"{{"jsonrpc": "2.0", "error": {{"code": -32000, "message": "{message}"}}, "id": null}}"#)
+    };
+    let cases = [
+        (400, reply("Bad Request: No valid session ID provided")),
+        (400, "Bad Request".to_owned()),
+        (404, reply("Session not found")),
+        (404, String::new()),
+    ];
+    let mut calls = 0;
+    for (status, body) in cases {
+        assert!(!client.eval(&format!("(h/forget {{:status {status} :body {body:?}}})")).is_error);
+        let answer = client.eval("(:calls (h/count))");
+        calls += 2;
+        assert_eq!(answer.text.lines().next(), Some(calls.to_string().as_str()), "{status}: {body}: made once");
+    }
+}
+
+#[test]
+fn servers_that_declare_themselves_oddly_are_used() {
+    if python().is_none() {
+        return;
+    }
+    let schema = r#"{"type": "object", "properties": []}"#;
+    let tools =
+        format!(r#"{{"tools": [{{"name": "count", "inputSchema": {schema}, "annotations": [], "_meta": []}}]}}"#);
+    let servers = json!({"mcpServers": {
+        "php": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": [], "serverInfo": {"name": "s"}}"#,
+            "--tools", &tools]),
+        "bare": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": {"tools": []}}"#]),
+        "site": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": {},
+            "serverInfo": {"name": "s", "version": "1", "websiteUrl": 5}, "instructions": null}"#]),
+    }});
+    let mut client = Client::start(&servers, &[]);
+    for server in ["php", "bare", "site"] {
+        assert_eq!(client.eval(&format!("(:calls ({server}/count))")).text.lines().next(), Some("1"), "{server}");
+    }
+}
+
+#[test]
+fn a_start_goes_on_although_nobody_waits() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("starts");
+    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let slow = hostile(&["--start", "12", "--log", &log.display().to_string()]);
+    let servers = json!({"mcpServers": {"slow": slow, "quick": odd(&[])}});
+    let mut client = Client::start(&servers, &["--limit", "total=60s"]);
+    let begun = Instant::now();
+    let listed = client.eval("(with-out-str (dir))").text;
+    assert!(begun.elapsed() < Duration::from_secs(12), "it answers before the server does");
+    assert!(listed.contains("quick") && listed.contains("its tools are not known: starting, for "), "{listed}");
+    assert!(listed.contains("start_timeout_seconds"), "{listed}");
+    assert!(!client.eval("(slow/pid)").is_error);
+    assert_eq!(starts(), 1, "it was started once");
+}
