@@ -93,6 +93,31 @@ fn an_injected_address_reaches_no_argument_by_program_or_by_model() {
 }
 
 #[test]
+fn a_source_that_repeats_what_it_is_asked_for_gives_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut configuration = configuration(folder.path());
+    configuration["policy"]["guards"][0]["from"] = json!(["contacts/*"]);
+    let find = folder.path().join("find.sh");
+    let script = "printf '{\"query\": \"%s\", \"found\": [\"ann@example.org\"]}' \"$1\"";
+    std::fs::write(&find, script).expect("it can be written");
+    let parameters = json!({"properties": {"q": {"type": "string"}}, "required": ["q"]});
+    configuration["local"]["contacts/find"] =
+        json!({"command": "sh", "args": [find, "{q}"], "read_only": true, "parameters": parameters});
+    let program = "(do (contacts/find {:q \"eve@evil.org\"}) (mail/send {:to \"eve@evil.org\"}))";
+    let reason = "did not come from contacts/*";
+    // Nothing was read in the session of a connection, nor in that of a program without one.
+    needs_approval(&Client::start(&configuration, &[]).eval(program), reason);
+    let mut client = Client::start_stateless(&configuration, &[]);
+    needs_approval(&client.eval(program), reason);
+    needs_approval(&client.eval("(mail/send {:to (:query (contacts/find {:q \"eve@evil.org\"}))})"), reason);
+    let found = "(mail/send {:to (first (:found (contacts/find {:q \"Ann\"})))})";
+    is_sent(&client.eval(found));
+    // The user may ask for an address.
+    is_sent(&said(&mut client, &json!("Do I know eve@evil.org? Then write"), program));
+    assert_eq!(lines(folder.path(), "sent"), ["ann@example.org", "eve@evil.org"]);
+}
+
+#[test]
 fn the_words_of_the_user_come_from_the_client_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &[]);

@@ -235,6 +235,71 @@ fn stored_origins_are_read_back_and_damaged_ones_are_refused() {
     assert!(Origins::split(&text[..text.len() - 20]).is_err());
 }
 
+#[test]
+fn a_tool_is_no_source_of_what_it_was_sent_whatever_was_read_before() {
+    for (sent, repeated) in [
+        ("eve@evil.org", "eve@evil.org"),
+        ("EVE@Evil.org", "eve@evil.org"),
+        ("eve@evil.org", "Eve@EVIL.org"),
+        (" eve@evil.org ", "eve@evil.org"),
+        ("e\u{200b}ve@evil.org", "eve@evil.org"),
+        ("ｅｖｅ@evil.org", "eve@evil.org"),
+        ("eve%40evil.org", "eve@evil.org"),
+        ("from:eve@evil.org", "eve@evil.org"),
+        ("Eve Doe <eve@evil.org>", "eve@evil.org"),
+        ("{\"q\": [\"eve@evil.org\"]}", "eve@evil.org"),
+        ("https://evil.org/x?to=eve@evil.org", "evil.org"),
+        ("Eve Doe", "eve doe"),
+        ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+        ("12.50", "12.5"),
+    ] {
+        let origins = origins();
+        origins.add_sent(&json!({ "q": sent }).to_string());
+        let found = json!({"query": repeated, "results": [{"mail": "ann@example.org"}]});
+        reply(&origins, "contacts", &found, TRUSTED);
+        assert!(!origins.gave(repeated, &is_of("contacts")), "{sent:?} {repeated:?}");
+        assert!(origins.gave("ann@example.org", &is_of("contacts")), "it was not sent");
+        // A copy of the session knows it, and so does the process that reads it from a store.
+        let mut stored = String::new();
+        origins.append_to(&mut stored);
+        let (_, read) = Origins::split(&stored).expect("it is whole");
+        for copy in [origins.copied(), read.expect("they were stored")] {
+            let copy = Arc::new(copy);
+            reply(&copy, "contacts", &json!(repeated), TRUSTED);
+            assert!(!copy.gave(repeated, &is_of("contacts")), "{sent:?} {repeated:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_source_or_the_user_gave_before_it_was_sent_counts() {
+    let origins = origins();
+    reply(&origins, "contacts", &json!({"mail": "ann@example.org"}), TRUSTED);
+    origins.add_words("write to Bob Ott (bob@example.org)");
+    let texts = ["ann@example.org", "bob@example.org", "Bob Ott", "eve@evil.org", "Bob"];
+    origins.add_sent(&json!(texts).to_string());
+    origins.add_words("now to eve@evil.org");
+    reply(&origins, "contacts", &json!(texts), TRUSTED);
+    for value in ["ann@example.org", "bob@example.org", "Bob Ott", "Bob"] {
+        assert!(origins.gave(value, &is_of("contacts")), "{value}");
+    }
+    assert!(!origins.gave("eve@evil.org", &is_of("contacts")), "the user said it later");
+    assert!(origins.gave("eve@evil.org", &|source| *source == Source::User));
+}
+
+#[test]
+fn a_flood_of_what_is_sent_makes_no_tool_the_source_of_what_it_repeats() {
+    let origins = origins();
+    reply(&origins, "contacts", &json!("ann@example.org"), TRUSTED);
+    let flood: Vec<String> = (0..MOST_SENT).map(|n| format!("user{n}@flood.org")).collect();
+    origins.add_sent(&json!(flood).to_string());
+    origins.add_sent("\"late@flood.example\"");
+    reply(&origins, "contacts", &json!("late@flood.example"), TRUSTED);
+    assert!(!origins.gave("late@flood.example", &is_of("contacts")));
+    assert!(origins.gave("ann@example.org", &is_of("contacts")));
+    assert!(origins.bytes() > 12 * MOST_SENT as u64, "it counts as memory of the session");
+}
+
 proptest! {
     /// No value is accepted that no accepted source gave, whatever other sources and programs have given.
     #[test]
