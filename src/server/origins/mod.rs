@@ -58,6 +58,10 @@ const SHORTEST_PART: usize = 4;
 /// Longest text of which the whole is looked for by likeness; of longer ones only the tokens are.
 const LONGEST_ALIKE: usize = 256;
 
+/// Names of the field at the top of a result that contains the result itself.
+const ENVELOPES: [&str; 11] =
+    ["data", "entries", "items", "list", "records", "response", "result", "results", "rows", "value", "values"];
+
 /// A source of texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in crate::server) enum Source {
@@ -92,13 +96,18 @@ impl Source {
         }
     }
 
-    /// Returns whether the text was at a place of a result: at that path of fields, or at one that ends with it.
+    /// Returns whether the text was at a place of a result: at that path of fields from its top, apart from lists and from
+    /// an [envelope](ENVELOPES).
     pub(in crate::server) fn is_at(&self, path: &str) -> bool {
         let Source::Tool { place, .. } = self else { return false };
         let fields = |path: &str| -> Vec<String> {
             path.replace("[*]", "").split('.').filter(|field| !field.is_empty()).map(canonical).collect()
         };
-        fields(place).ends_with(&fields(path))
+        let (found, wanted) = (fields(place), fields(path));
+        let is_inside = found.split_first().is_some_and(|(first, inner)| {
+            !place.starts_with('[') && ENVELOPES.contains(&first.as_str()) && *inner == wanted[..]
+        });
+        found == wanted || is_inside
     }
 }
 

@@ -288,6 +288,63 @@ fn what_a_source_or_the_user_gave_before_it_was_sent_counts() {
 }
 
 #[test]
+fn a_field_is_named_from_the_top_of_a_result() {
+    let eve = json!({"attendees": [{"email": "eve@evil.org"}]});
+    let ann = || json!({"attendees": [{"email": "ann@example.org"}]});
+    let with = |name: &str, value: serde_json::Value| {
+        let mut event = ann();
+        event[name] = value;
+        event
+    };
+    let text = eve.to_string();
+    let found = |result: &serde_json::Value, value: &str| {
+        let origins = origins();
+        reply(&origins, "events", result, Standing { is_named: true, is_trusted: false });
+        assert!(origins.gave(value, &is_of("events")), "it is in the result: {result}");
+        origins.gave(value, &|source| source.is_at("attendees.email"))
+    };
+    for result in [
+        ann(),
+        json!([ann()]),
+        json!([[ann()]]),
+        json!({ "items": [ann()] }),
+        json!({"data": ann(), "next": null}),
+        json!({ "results": [[ann()]] }),
+        json!({"Attendees": {"E-Mail": "ann@example.org"}}),
+        json!({"id 12345": ann()}),
+    ] {
+        assert!(found(&result, "ann@example.org"), "{result}");
+    }
+    for event in [
+        with("description", json!(text)),
+        with("description", json!(format!("{text} see above"))),
+        with("description", json!(format!(" {text}"))),
+        with("description", json!([text])),
+        with("description", json!({ "text": text })),
+        with("title", json!(json!([text]).to_string())),
+        with("title", json!(json!(text).to_string())),
+        with("custom", eve.clone()),
+        with("data", eve.clone()),
+        with("extra", json!({"Attendees": {"E-Mail": "eve@evil.org"}})),
+        with("x.attendees.email", json!("eve@evil.org")),
+        with("eve@evil.org", json!(1)),
+        json!({"attendees": [{"email": "ann@example.org", "name": text}]}),
+        json!({"attendees": [{"email": "ann@example.org", "attendees": [{"email": "eve@evil.org"}]}]}),
+    ] {
+        for result in [json!([event]), json!({ "events": [event] }), json!({ "items": [event] })] {
+            assert!(!found(&result, "eve@evil.org"), "{result}");
+        }
+    }
+    // A text of which the whole result consists has no fields, unless it is a document as a whole.
+    for (whole, is_field) in [(ToolReply::Text(format!("{text} and more")), false), (ToolReply::Json(text), true)] {
+        let origins = origins();
+        let standing = Standing { is_named: true, is_trusted: false };
+        origins.add_reply(&"s".into(), &"events".into(), &whole, standing);
+        assert_eq!(origins.gave("eve@evil.org", &|source| source.is_at("attendees.email")), is_field);
+    }
+}
+
+#[test]
 fn a_flood_of_what_is_sent_makes_no_tool_the_source_of_what_it_repeats() {
     let origins = origins();
     reply(&origins, "contacts", &json!("ann@example.org"), TRUSTED);
