@@ -34,6 +34,7 @@ use crate::server::system::random;
 
 use index::{Fingerprint, Index, IndexKey};
 use likeness::{alike, given_forms, sent_forms};
+use literals::Told;
 use queue::Queue;
 use words::is_said;
 
@@ -164,6 +165,8 @@ struct Facts {
     has_untrusted: bool,
     /// True once such text may have been in a reply to the model.
     is_read: bool,
+    /// The amount that the replies have told the model before.
+    told: Told,
     /// The number of changes, for who stores it.
     changes: u64,
 }
@@ -336,8 +339,11 @@ impl Origins {
     /// Records that the model receives a reply to a program, or a description of the session.
     pub(in crate::server) fn add_reading(&self, program: &str, reply: &str) {
         let mut facts = self.facts();
-        if facts.has_untrusted && !facts.is_read && !literals::has_only_words_of(reply, program) {
-            facts.is_read = true;
+        if facts.has_untrusted && !facts.is_read {
+            match facts.told.with(reply, program) {
+                Some(told) => facts.told = told,
+                None => facts.is_read = true,
+            }
             facts.changes += 1;
         }
     }
