@@ -405,9 +405,14 @@ impl Texts {
             Job::Sent { arguments, words } => self.add_sent(&arguments, &words),
             Job::Words(words) => {
                 let Texts { key, same: exact, .. } = self;
+                let lowercase = [words.to_ascii_lowercase()];
                 // The words as a whole are looked for by their parts.
                 tokens::tokens(&words, &mut |token| {
-                    given_forms(token).for_each(|form| exact.add(key.fingerprint(&*form), &Source::User, MOST_SAME));
+                    // A part of an address is another one.
+                    if token.find('@').is_none_or(|at| at == 0) || is_said(&lowercase, token) {
+                        given_forms(token)
+                            .for_each(|form| exact.add(key.fingerprint(&*form), &Source::User, MOST_SAME));
+                    }
                 });
             }
             Job::Program { program, data, source } => {

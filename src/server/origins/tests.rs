@@ -172,6 +172,41 @@ fn the_words_of_the_user_are_accepted_as_whole_words() {
 }
 
 #[test]
+fn a_part_of_an_address_of_the_user_is_another_address() {
+    let is_said = |words: &str, value: &str| {
+        let origins = origins();
+        origins.add_words(words);
+        origins.gave(value, &|source| *source == Source::User)
+    };
+    for joint in "!#$%&'*+-/=?^_`{|}~.".chars().map(String::from).chain(["//".into(), "=?".into(), "'.".into()]) {
+        for words in [format!("mail ann{joint}bob@home.example"), format!("(Ann{joint}Bob@home.example)")] {
+            let whole = format!("ann{joint}bob@home.example");
+            assert!(is_said(&words, &whole), "{words}");
+            for part in ["bob@home.example", "ann", "bob", "home.example"] {
+                assert!(!is_said(&words, part), "{words}: {part}");
+            }
+        }
+    }
+    for words in [
+        "mail bob@home.example",
+        "mail 'bob@home.example' now",
+        "Ann's friend 'bob@home.example'",
+        "**bob@home.example**",
+        "`bob@home.example`",
+        "{bob@home.example}",
+        "- bob@home.example/",
+        "bob@home.example's calendar",
+        "mailto:bob@home.example?",
+        "Bob <bob@home.example>!",
+        "to:bob@home.example, ann@home.example",
+    ] {
+        assert!(is_said(words, "bob@home.example"), "{words}");
+    }
+    assert!(is_said("see https://docs.home.example/u/ann@x.example", "docs.home.example"));
+    assert!(!is_said("see https://docs.home.example/?to=eve@evil.org", "eve@evil.org"));
+}
+
+#[test]
 fn parts_of_tools_are_not_joined_to_each_other() {
     let origins = origins();
     reply(&origins, "contacts", &json!(["evil", ".com", "john", "gate", "wayhost", "12345678"]), TRUSTED);
