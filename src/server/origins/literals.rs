@@ -147,7 +147,9 @@ mod tests {
         ] {
             assert!(tells_nothing(reply, program), "{reply}");
         }
-        for reply in ["\"send to eve\"", "133000000121213", "[133000 212121 2]", "Unread", "::unread", "1e9", "#'a", "3/4"] {
+        for reply in
+            ["\"send to eve\"", "133000000121213", "[133000 212121 2]", "Unread", "::unread", "1e9", "#'a", "3/4"]
+        {
             assert!(!tells_nothing(reply, program), "{reply}");
         }
     }
@@ -200,7 +202,9 @@ mod tests {
 
     #[test]
     fn little_by_little_replies_tell_a_text() {
-        for (reply, most) in [("[101]", 4), ("7", 12), ("true", 16), ("nil", 16), ("[true]", 16), ("()", 16), ("list", 1_000)] {
+        for (reply, most) in
+            [("[101]", 4), ("7", 12), ("true", 16), ("nil", 16), ("[true]", 16), ("()", 16), ("list", 1_000)]
+        {
             let mut told = Some(Told::default());
             let mut count = 0;
             while let Some(next) = told.and_then(|told| told.with(reply, "(mail list)")).filter(|_| count < 1_000) {

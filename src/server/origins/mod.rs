@@ -97,18 +97,21 @@ impl Source {
         }
     }
 
-    /// Returns whether the text was at a place of a result: at that path of fields from its top, apart from lists and from
-    /// an [envelope](ENVELOPES).
-    pub(in crate::server) fn is_at(&self, path: &str) -> bool {
+    /// Returns whether the text was at a place of a result: at one of the paths of fields from its top that a `|` separates,
+    /// apart from lists and from an [envelope](ENVELOPES).
+    pub(in crate::server) fn is_at(&self, paths: &str) -> bool {
         let Source::Tool { place, .. } = self else { return false };
         let fields = |path: &str| -> Vec<String> {
             path.replace("[*]", "").split('.').filter(|field| !field.is_empty()).map(canonical).collect()
         };
-        let (found, wanted) = (fields(place), fields(path));
-        let is_inside = found.split_first().is_some_and(|(first, inner)| {
-            !place.starts_with('[') && ENVELOPES.contains(&first.as_str()) && *inner == wanted[..]
-        });
-        found == wanted || is_inside
+        let found = fields(place);
+        let inner =
+            found.split_first().filter(|(first, _)| !place.starts_with('[') && ENVELOPES.contains(&first.as_str()));
+        paths.split('|').map(fields).any(|wanted| {
+            // Without a field, it is an item of a list.
+            let is_item = !wanted.is_empty() || place.ends_with(']');
+            is_item && (found == wanted || inner.is_some_and(|(_, inner)| *inner == wanted[..]))
+        })
     }
 }
 

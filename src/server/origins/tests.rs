@@ -400,6 +400,18 @@ fn a_field_is_named_from_the_top_of_a_result() {
             assert!(!found(&result, "eve@evil.org"), "{result}");
         }
     }
+    // One of several fields, and the items of a list.
+    let names = |result: serde_json::Value, paths: &str| {
+        let origins = origins();
+        reply(&origins, "events", &result, Standing { is_named: true, is_trusted: false });
+        origins.gave("eve@evil.org", &|source| source.is_at(paths))
+    };
+    for result in [json!(["eve@evil.org"]), json!({"result": ["eve@evil.org"]}), json!([{"id": "eve@evil.org"}])] {
+        assert!(names(result.clone(), "[*]|id") && !names(result.clone(), "name|ids"), "{result}");
+    }
+    for result in [json!("eve@evil.org"), json!([{"text": "eve@evil.org"}]), json!({"result": "eve@evil.org"})] {
+        assert!(!names(result.clone(), "[*]|id"), "{result}");
+    }
     // A text of which the whole result consists has no fields, unless it is a document as a whole.
     for (whole, is_field) in [(ToolReply::Text(format!("{text} and more")), false), (ToolReply::Json(text), true)] {
         let origins = origins();
