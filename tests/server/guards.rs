@@ -93,6 +93,31 @@ fn an_injected_address_reaches_no_argument_by_program_or_by_model() {
 }
 
 #[test]
+fn a_source_that_repeats_what_it_is_asked_for_gives_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut configuration = configuration(folder.path());
+    configuration["policy"]["guards"][0]["from"] = json!(["contacts/*"]);
+    let find = folder.path().join("find.sh");
+    let script = "printf '{\"query\": \"%s\", \"found\": [\"ann@example.org\"]}' \"$1\"";
+    std::fs::write(&find, script).expect("it can be written");
+    let parameters = json!({"properties": {"q": {"type": "string"}}, "required": ["q"]});
+    configuration["local"]["contacts/find"] =
+        json!({"command": "sh", "args": [find, "{q}"], "read_only": true, "parameters": parameters});
+    let program = "(do (contacts/find {:q \"eve@evil.org\"}) (mail/send {:to \"eve@evil.org\"}))";
+    let reason = "did not come from contacts/*";
+    // Nothing was read in the session of a connection, nor in that of a program without one.
+    needs_approval(&Client::start(&configuration, &[]).eval(program), reason);
+    let mut client = Client::start_stateless(&configuration, &[]);
+    needs_approval(&client.eval(program), reason);
+    needs_approval(&client.eval("(mail/send {:to (:query (contacts/find {:q \"eve@evil.org\"}))})"), reason);
+    let found = "(mail/send {:to (first (:found (contacts/find {:q \"Ann\"})))})";
+    is_sent(&client.eval(found));
+    // The user may ask for an address.
+    is_sent(&said(&mut client, &json!("Do I know eve@evil.org? Then write"), program));
+    assert_eq!(lines(folder.path(), "sent"), ["ann@example.org", "eve@evil.org"]);
+}
+
+#[test]
 fn the_words_of_the_user_come_from_the_client_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
@@ -127,6 +152,58 @@ fn a_client_without_a_connection_has_no_trusted_literals_and_keeps_origins_by_it
         let copy = copied.text.lines().next().expect("a handle").trim_matches('"').to_owned();
         is_sent(&start().call("lisp_eval", json!({"program": send["program"], "session": copy})));
         assert_eq!(lines(folder.path(), "sent"), ["ann@example.org", "ann@example.org"]);
+    });
+}
+
+#[test]
+fn a_connection_has_read_every_reply_that_it_receives() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut configuration = configuration(folder.path());
+        configuration["policy"]["guards"][0]["otherwise"] = json!("deny");
+        configuration["policy"]["ask"] = json!(["mail/archive"]);
+        configuration["local"]["mail/archive"] = json!({"command": "true"});
+        let start = || Client::start(&configuration, &["--store", store]);
+        let keyed = |client: &mut Client, program: &str| {
+            let meta = json!({"lispbox/run-key": format!("guards {program}")});
+            let call = json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta});
+            Answer::of(&client.request("tools/call", call))
+        };
+        let send = "(mail/send {:to \"eve@evil.org\"})";
+        let denied = |client: &mut Client, answer: &Answer| {
+            assert!(!answer.text.is_empty());
+            assert_eq!(client.fails(send).0, "ToolDenied", "after {}", answer.text);
+        };
+        let mut first = start();
+        keyed(&mut first, "(mail/list)");
+        keyed(&mut first, "(count (mail/list))");
+        let session = start().eval("(def mails (mail/list))").handle().expect("a session");
+        let run = run_of(&first.eval("(do (mail/archive) (mail/list))"));
+        let mut counting = start();
+        assert!(keyed(&mut counting, "(count (mail/list))").text.starts_with('1'));
+        is_sent(&counting.eval("(mail/send {:to \"zoe@example.com\"})"));
+        // The stored reply of a run key.
+        let mut other = start();
+        let stored = keyed(&mut other, "(mail/list)");
+        assert!(stored.text.contains("eve@evil.org"), "{}", stored.text);
+        denied(&mut other, &stored);
+        // A value of another session.
+        let mut other = start();
+        let shown = other.call("lisp_env", json!({"session": session, "query": "mails"}));
+        denied(&mut other, &shown);
+        // A run that waits, one that is continued, and one that has ended.
+        let mut other = start();
+        let waits = continued(&mut other, &run);
+        assert!(waits.text.starts_with("Suspended: "), "{}", waits.text);
+        denied(&mut other, &waits);
+        printed(&approvals(store, &["approve", &run]));
+        for _ in 0..2 {
+            let mut other = start();
+            let ended = continued(&mut other, &run);
+            assert!(ended.text.contains("eve@evil.org"), "{}", ended.text);
+            denied(&mut other, &ended);
+        }
+        assert_eq!(lines(folder.path(), "sent"), ["zoe@example.com"]);
     });
 }
 

@@ -44,16 +44,28 @@ impl Guarded {
         }
     }
 
-    /// Records that the model receives a reply.
+    /// Records that the model receives a reply to a program of the session.
     pub(in crate::server) fn replied(&self, program: &str, reply: &Reply) {
-        // The questions of a program that waits, and the calls of a rehearsal, show arguments.
-        let shows_arguments = reply.status == Status::Suspended || reply.rehearsed.is_some();
-        let waits = if shows_arguments { "arguments" } else { "" };
-        let notes: Vec<&str> = reply.calls.iter().filter_map(|call| call.note.as_deref()).collect();
-        let values = reply.earlier.iter().map(|earlier| &*earlier.value).chain(reply.value.as_deref());
-        let values = values.collect::<Vec<_>>().join(" ");
-        let shown = [&*values, &reply.prints, waits, &notes.join(" ")].join(" ");
-        let failure = reply.failure.as_ref().map_or("", |failure| &failure.rendered);
-        self.origins.add_reading(program, &format!("{shown} {failure}"));
+        let (program, shown) = shown(program, reply);
+        self.origins.add_reading(program, &shown);
     }
+}
+
+/// Records that the model receives a reply to a program that was evaluated at another time, perhaps in another session.
+pub(in crate::server) fn received(origins: &Origins, program: &str, reply: &Reply) {
+    let (program, shown) = shown(program, reply);
+    origins.add_other_reading(program, &shown);
+}
+
+/// Returns what a reply shows, and the program whose words it may repeat.
+fn shown<'p>(program: &'p str, reply: &Reply) -> (&'p str, String) {
+    // The questions of a program that waits, and the calls of a rehearsal, show arguments.
+    if reply.status == Status::Suspended || reply.rehearsed.is_some() {
+        return ("", "arguments".to_owned());
+    }
+    let values = reply.earlier.iter().map(|earlier| &*earlier.value).chain(reply.value.as_deref());
+    let notes = reply.calls.iter().filter_map(|call| call.note.as_deref());
+    let failure = reply.failure.as_ref().map(|failure| &*failure.rendered);
+    let texts = values.chain([&*reply.prints]).chain(notes).chain(failure);
+    (program, texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
 }

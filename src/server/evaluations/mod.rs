@@ -73,6 +73,13 @@ impl Caller {
         self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, entry))
     }
 
+    /// Records that its connection has read what was read in a session.
+    fn has_read(&self, entry: &Entry) {
+        if let Some(own) = self.own.as_ref().filter(|_| entry.origins().is_read()) {
+            own.origins().read_elsewhere();
+        }
+    }
+
     /// Returns the refusal of a call in that session. A connection whose own session is gone receives this once, and
     /// then starts another.
     fn refused(&self, entry: &Arc<Entry>, is_named: bool, mut refused: Refused) -> Refused {
@@ -408,9 +415,7 @@ impl Evaluations {
             turn = self.turn(entry, caller, memory).await?;
             self.is_usable(entry, caller, request_names_it)?;
         };
-        if let Some(own) = caller.own.as_ref().filter(|_| entry.origins().is_read()) {
-            own.origins().read_elsewhere();
-        }
+        caller.has_read(entry);
         let Finished { mut reply, state, copies, definer, asked } = finished?;
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
@@ -499,7 +504,7 @@ impl Evaluations {
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
         let hosted = Hosted { slots: 1, identity, ..Hosted::default() };
-        self.blocking(turn, caller, hosted, move |session, host| {
+        let work = move |session: &mut Box<dyn Environment>, host| {
             if let Some(persistence) = persistence {
                 persistence.refresh(&kept, &mut **session)?;
             }
@@ -507,9 +512,10 @@ impl Evaluations {
             // It shows values.
             described.iter().for_each(|text| kept.origins().add_reading("", text));
             Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
-        })
-        .await?
-        .map_err(refused)?
+        };
+        let described = self.blocking(turn, caller, hosted, work).await;
+        caller.has_read(&entry);
+        described?.map_err(refused)?
     }
 
     /// Resolves the session of a call: the named one, the connection's, or a new one.

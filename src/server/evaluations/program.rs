@@ -7,7 +7,7 @@ use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, San
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
-use crate::server::calls::guarded::Guarded;
+use crate::server::calls::guarded::{Guarded, received};
 use crate::server::downstream::Downstreams;
 use crate::server::runs::planned::{PlanGrants, without_plan};
 use crate::server::runs::recorded::Recording;
@@ -184,6 +184,7 @@ impl ProgramRun {
         let resumed = resumed.or(begun.as_ref());
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
+            received(self.entry.origins(), &self.program.program, reply);
             let (reply, state) = (reply.clone(), self.entry.used(&**session, &[], self.is_own));
             return Ok(Finished::with(reply, state).into());
         }

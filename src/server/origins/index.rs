@@ -5,7 +5,8 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::Source;
+use super::likeness::alike;
+use super::{LONGEST_ALIKE, Source};
 
 /// A keyed hash of 96 bits. Without the key, which never leaves the session, no one can find two texts that share one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +47,12 @@ impl IndexKey {
         hasher.write(form.as_ref());
         let hash = hasher.finish128();
         Fingerprint([(hash.h1 >> 32) as u32, hash.h1 as u32, hash.h2 as u32])
+    }
+
+    /// Returns the fingerprint of a form of a text that is sent: that of its look, since a tool may repeat it in another
+    /// case or without invisible characters. A long text has its own.
+    pub(super) fn sent(&self, form: &str) -> Fingerprint {
+        if form.len() > LONGEST_ALIKE { self.fingerprint(form) } else { self.fingerprint(alike(form)) }
     }
 }
 

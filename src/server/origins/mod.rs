@@ -19,6 +19,7 @@ mod replies;
 mod stored;
 mod tokens;
 mod urls;
+mod words;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -33,7 +34,9 @@ use crate::server::system::random;
 
 use index::{Fingerprint, Index, IndexKey};
 use likeness::{alike, given_forms, sent_forms};
+use literals::Told;
 use queue::Queue;
+use words::is_said;
 
 pub(in crate::server) use addresses::{addresses, listed_hosts, may_be_list};
 pub(in crate::server) use likeness::looks_like;
@@ -45,6 +48,8 @@ pub(in crate::server) use urls::{Ports, UrlRules};
 const MOST_SAME: usize = 200_000;
 /// Most texts of all sources.
 const MOST_ALIKE: usize = 400_000;
+/// Most texts that were sent to tools. After that no text of a tool is added to the index of same texts.
+const MOST_SENT: usize = 400_000;
 /// Most bytes of the words of the user; the oldest are dropped, and are no longer accepted as theirs.
 const MOST_WORDS: usize = 64 << 10;
 /// Longest value that is taken apart into the values from which it may have been joined.
@@ -53,6 +58,10 @@ const LONGEST_JOINED: usize = 2_048;
 const SHORTEST_PART: usize = 4;
 /// Longest text of which the whole is looked for by likeness; of longer ones only the tokens are.
 const LONGEST_ALIKE: usize = 256;
+
+/// Names of the field at the top of a result that contains the result itself.
+const ENVELOPES: [&str; 11] =
+    ["data", "entries", "items", "list", "records", "response", "result", "results", "rows", "value", "values"];
 
 /// A source of texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,13 +97,21 @@ impl Source {
         }
     }
 
-    /// Returns whether the text was at a place of a result: at that path of fields, or at one that ends with it.
-    pub(in crate::server) fn is_at(&self, path: &str) -> bool {
+    /// Returns whether the text was at a place of a result: at one of the paths of fields from its top that a `|` separates,
+    /// apart from lists and from an [envelope](ENVELOPES).
+    pub(in crate::server) fn is_at(&self, paths: &str) -> bool {
         let Source::Tool { place, .. } = self else { return false };
         let fields = |path: &str| -> Vec<String> {
             path.replace("[*]", "").split('.').filter(|field| !field.is_empty()).map(canonical).collect()
         };
-        fields(place).ends_with(&fields(path))
+        let found = fields(place);
+        let inner =
+            found.split_first().filter(|(first, _)| !place.starts_with('[') && ENVELOPES.contains(&first.as_str()));
+        paths.split('|').map(fields).any(|wanted| {
+            // Without a field, it is an item of a list.
+            let is_item = !wanted.is_empty() || place.ends_with(']');
+            is_item && (found == wanted || inner.is_some_and(|(_, inner)| *inner == wanted[..]))
+        })
     }
 }
 
@@ -151,6 +168,8 @@ struct Facts {
     has_untrusted: bool,
     /// True once such text may have been in a reply to the model.
     is_read: bool,
+    /// The amount that the replies have told the model before.
+    told: Told,
     /// The number of changes, for who stores it.
     changes: u64,
 }
@@ -161,14 +180,14 @@ struct Texts {
     key: IndexKey,
     same: Index,
     alike: Index,
-    /// Texts sent to tools after something that is not trusted was returned: a tool that only repeats them is not their
-    /// source.
+    /// Texts sent to tools, by their look, apart from those that the user had said: a tool that only repeats them is not
+    /// their source.
     sent: HashSet<Fingerprint>,
 }
 
 /// Texts that are to be added.
 enum Job {
-    Sent(String),
+    Sent { arguments: String, words: Vec<String> },
     Words(String),
     Program { program: String, data: Option<String>, source: Source },
     Reply { reply: ToolReply, source: Source, is_named: bool },
@@ -289,9 +308,8 @@ impl Origins {
 
     /// Adds the arguments of a call that is about to be made.
     pub(in crate::server) fn add_sent(self: &Arc<Self>, arguments: &str) {
-        if self.facts().has_untrusted {
-            self.add(Job::Sent(arguments.to_owned()), arguments.len());
-        }
+        let words = self.facts().words.clone();
+        self.add(Job::Sent { arguments: arguments.to_owned(), words }, arguments.len());
     }
 
     /// Adds the texts of a reply to a call.
@@ -323,9 +341,20 @@ impl Origins {
 
     /// Records that the model receives a reply to a program, or a description of the session.
     pub(in crate::server) fn add_reading(&self, program: &str, reply: &str) {
+        if self.facts().has_untrusted {
+            self.add_other_reading(program, reply);
+        }
+    }
+
+    /// Records that the model receives a reply to a program for which text that is not trusted may have been returned in
+    /// another session.
+    pub(in crate::server) fn add_other_reading(&self, program: &str, reply: &str) {
         let mut facts = self.facts();
-        if facts.has_untrusted && !facts.is_read && !literals::has_only_words_of(reply, program) {
-            facts.is_read = true;
+        if !facts.is_read {
+            match facts.told.with(reply, program) {
+                Some(told) => facts.told = told,
+                None => facts.is_read = true,
+            }
             facts.changes += 1;
         }
     }
@@ -376,25 +405,17 @@ impl Texts {
 
     fn add_all(&mut self, job: Job) {
         match job {
-            Job::Sent(arguments) => {
-                let Texts { key, sent, .. } = self;
-                let mut add = |text: &str| {
-                    if sent.len() < MOST_ALIKE {
-                        sent.extend(given_forms(text).map(|form| key.fingerprint(&*form)));
-                    }
-                };
-                replies::texts(&arguments, &mut |_, text| {
-                    for text in [Some(text.to_owned()), likeness::percent_decoded(text)].into_iter().flatten() {
-                        add(&text);
-                        tokens::tokens(&text, &mut add);
-                    }
-                });
-            }
+            Job::Sent { arguments, words } => self.add_sent(&arguments, &words),
             Job::Words(words) => {
                 let Texts { key, same: exact, .. } = self;
+                let lowercase = [words.to_ascii_lowercase()];
                 // The words as a whole are looked for by their parts.
                 tokens::tokens(&words, &mut |token| {
-                    given_forms(token).for_each(|form| exact.add(key.fingerprint(&*form), &Source::User, MOST_SAME));
+                    // A part of an address is another one.
+                    if token.find('@').is_none_or(|at| at == 0) || is_said(&lowercase, token) {
+                        given_forms(token)
+                            .for_each(|form| exact.add(key.fingerprint(&*form), &Source::User, MOST_SAME));
+                    }
                 });
             }
             Job::Program { program, data, source } => {
@@ -425,17 +446,39 @@ impl Texts {
     }
 
     fn bytes(&self) -> u64 {
-        (self.same.bytes() + self.alike.bytes()) as u64
+        (self.same.bytes() + self.alike.bytes() + self.sent.capacity() * (size_of::<Fingerprint>() + 1)) as u64
+    }
+
+    /// Adds texts that are sent to a tool, unless the user has said them.
+    fn add_sent(&mut self, arguments: &str, words: &[String]) {
+        let Texts { key, same: exact, sent, .. } = self;
+        let is_users =
+            |text: &str| sent_forms(text).any(|form| exact.get(key.fingerprint(&*form)).contains(&Source::User));
+        let mut add = |text: &str| {
+            if sent.len() < MOST_SENT && !is_users(text) {
+                sent.extend(given_forms(text).map(|form| key.sent(&form)));
+            }
+        };
+        replies::texts(arguments, &mut |_, text| {
+            for text in [Some(text.to_owned()), likeness::percent_decoded(text)].into_iter().flatten() {
+                if text.len() > LONGEST_ALIKE || !is_said(words, &text) {
+                    add(&text);
+                }
+                tokens::tokens(&text, &mut add);
+            }
+        });
     }
 
     fn add(&mut self, text: &str, source: &Source, is_named: bool) {
         let Texts { key, same: exact, alike: similar, sent } = self;
         let is_tool = matches!(source, Source::Tool { .. });
+        // Sessions that earlier versions have stored contain what was sent as it was.
+        let is_sent = |form: &str| sent.contains(&key.sent(form)) || sent.contains(&key.fingerprint(form));
+        let is_repeated = |form: &str| is_tool && (sent.len() >= MOST_SENT || is_sent(form));
         let mut add = |text: &str| {
             if is_named {
-                let forms = given_forms(text).map(|form| key.fingerprint(&*form));
-                for form in forms.filter(|form| !is_tool || !sent.contains(form)) {
-                    exact.add(form, source, MOST_SAME);
+                for form in given_forms(text).filter(|form| !is_repeated(form)) {
+                    exact.add(key.fingerprint(&*form), source, MOST_SAME);
                 }
             }
             if text.len() <= LONGEST_ALIKE {
@@ -473,7 +516,7 @@ enum Kind {
 
 impl Accepted<'_> {
     fn whole(&self, value: &str) -> bool {
-        self.source(value).is_some() || self.is_said(value)
+        self.source(value).is_some() || is_said(&self.words, value)
     }
 
     /// Returns how a text came from an accepted source.
@@ -485,23 +528,6 @@ impl Accepted<'_> {
         });
         let first = kinds.next()?;
         Some(if kinds.any(|kind| kind == Kind::Written) { Kind::Written } else { first })
-    }
-
-    /// Returns whether the user has said these words.
-    fn is_said(&self, value: &str) -> bool {
-        let value = value.to_ascii_lowercase();
-        // White space around words is no part of them.
-        if value.is_empty() || value.starts_with(char::is_whitespace) || value.ends_with(char::is_whitespace) {
-            return false;
-        }
-        let is_bound = |next: Option<char>| next.is_none_or(|c| !c.is_alphanumeric());
-        self.words.iter().any(|words| {
-            words.match_indices(&value).any(|(at, found)| {
-                let (before, after) = (&words[..at], &words[at + found.len()..]);
-                let is_whole = is_bound(before.chars().next_back()) && is_bound(after.chars().next());
-                is_whole && !is_inside(before, after) && !has_port(found, after)
-            })
-        })
     }
 
     /// Returns whether the value consists of accepted parts: of what programs wrote, and of whole values and tokens of
@@ -548,30 +574,9 @@ impl Accepted<'_> {
         if may_separate && likeness::is_separator(text) {
             return Some(Kind::Separator);
         }
-        let is_said = || self.is_said(text).then_some(Kind::Given);
-        self.source(text).or_else(is_said)
+        let given = || is_said(&self.words, text).then_some(Kind::Given);
+        self.source(text).or_else(given)
     }
-}
-
-/// Returns whether a text is the middle of a longer token, such as an account or an address: `example.org` of
-/// `ann@example.org`.
-fn is_inside(before: &str, after: &str) -> bool {
-    let joins = |c: char| matches!(c, '@' | '-' | '_' | '+');
-    let is_before = before.chars().next_back().is_some_and(joins)
-        || before.ends_with('.') && before[..before.len() - 1].ends_with(char::is_alphanumeric);
-    let mut rest = after.chars();
-    let is_after = match rest.next() {
-        Some(c) if joins(c) => rest.next().is_some_and(char::is_alphanumeric),
-        Some('.') => rest.next().is_some_and(char::is_alphanumeric),
-        _ => false,
-    };
-    is_before || is_after
-}
-
-/// Returns whether a host is followed by a port: it is another host then.
-fn has_port(host: &str, after: &str) -> bool {
-    let is_port = after.strip_prefix(':').is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));
-    is_port && host.contains('.') && urls::bare_host(host).is_some()
 }
 
 #[cfg(test)]

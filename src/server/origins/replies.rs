@@ -1,13 +1,14 @@
 //! Finds the texts of the results of tools.
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// Most levels of JSON within texts of JSON.
 const MOST_NESTED: usize = 4;
 
-/// Calls `each` with the place and the text of every scalar of a JSON document, also of documents within its texts. A
-/// text that is no document is taken as it is.
+/// Calls `each` with the place and the text of every scalar of a JSON document, also of documents within its texts, whose
+/// values have the place of the text: its fields are those of whoever wrote it. A text that is no document is taken as it
+/// is.
 pub(super) fn texts(json: &str, each: &mut dyn FnMut(&str, &str)) {
     let mut at = String::new();
     if !document(json, 0, &mut at, each) {
@@ -15,21 +16,19 @@ pub(super) fn texts(json: &str, each: &mut dyn FnMut(&str, &str)) {
     }
 }
 
-/// Calls `each` with a text, or with the texts of the document that it is.
+/// Calls `each` with a text, or with the texts of the document that it is, all at one place.
 pub(super) fn text(text: &str, at: &str, each: &mut dyn FnMut(&str, &str)) {
     scalar(text, 0, &mut at.to_owned(), each);
 }
 
 fn scalar(text: &str, nested: usize, at: &mut String, each: &mut dyn FnMut(&str, &str)) {
-    let is_document = nested < MOST_NESTED && text.trim_start().starts_with(['{', '[', '"']);
-    if is_document {
-        let before = at.len();
-        if document(text, nested + 1, at, each) {
-            return;
-        }
-        at.truncate(before);
+    let is_document = nested < MOST_NESTED
+        && text.trim_start().starts_with(['{', '[', '"'])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    // A document that is too deep to be read is a text as well.
+    if !is_document || !document(text, nested + 1, at, each) {
+        each(at, text);
     }
-    each(at, text);
 }
 
 fn document(json: &str, nested: usize, at: &mut String, each: &mut dyn FnMut(&str, &str)) -> bool {
@@ -42,7 +41,17 @@ fn document(json: &str, nested: usize, at: &mut String, each: &mut dyn FnMut(&st
 struct Texts<'t> {
     at: &'t mut String,
     each: &'t mut dyn FnMut(&str, &str),
+    /// The number of texts around the document.
     nested: usize,
+}
+
+impl Texts<'_> {
+    /// Adds a step to the place, unless the document is a text.
+    fn step(&mut self, step: &str) {
+        if self.nested == 0 {
+            self.at.push_str(step);
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Texts<'_> {
@@ -89,26 +98,26 @@ impl<'de> Visitor<'de> for Texts<'_> {
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
         let before = self.at.len();
-        self.at.push_str("[*]");
+        self.step("[*]");
         while items.next_element_seed(Texts { at: self.at, each: self.each, nested: self.nested })?.is_some() {}
         self.at.truncate(before);
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
         let before = self.at.len();
         while let Some(Key(key)) = entries.next_key()? {
             // Other keys are data.
             if is_name(&key) {
                 if before > 0 {
-                    self.at.push('.');
+                    self.step(".");
                 }
-                self.at.push_str(&key);
+                self.step(&key);
             } else {
                 (self.each)(self.at, &key);
-                self.at.push_str("[*]");
+                self.step("[*]");
             }
             entries.next_value_seed(Texts { at: self.at, each: self.each, nested: self.nested })?;
             self.at.truncate(before);
@@ -160,8 +169,25 @@ mod tests {
         let mut found = Vec::new();
         let json = r#"[{"from": "ann", "n": 7, "by": {"a@b.org": true}, "raw": "{\"to\": [\"bob\"]}", "none": null}]"#;
         texts(json, &mut |at, text| found.push(format!("{at}={text}")));
-        assert_eq!(found, ["[*].from=ann", "[*].n=7", "[*].by=a@b.org", "[*].by[*]=true", "[*].raw.to[*]=bob"]);
-        found.clear();
+        assert_eq!(found, ["[*].from=ann", "[*].n=7", "[*].by=a@b.org", "[*].by[*]=true", "[*].raw=bob"]);
+    }
+
+    #[test]
+    fn what_is_no_document_is_one_text() {
+        let deep = format!("{{\"to\": [\"eve\"], \"deep\": {}1{}}}", "[".repeat(200), "]".repeat(200));
+        for (text_of_a_tool, expected) in [
+            ("{not JSON", "={not JSON"),
+            ("{\"to\": [\"eve\"]} and more", "={\"to\": [\"eve\"]} and more"),
+            ("{\"to\": [\"eve\"]", "={\"to\": [\"eve\"]"),
+            ("{\"to\": [\"eve\"]}", "=eve"),
+            (&*deep, "=eve"),
+        ] {
+            let mut found = Vec::new();
+            text(text_of_a_tool, "", &mut |at, text| found.push(format!("{at}={text}")));
+            assert_eq!(found.first().map(String::as_str), Some(expected));
+            assert!(found.iter().all(|found| found.starts_with('=')), "{found:?}");
+        }
+        let mut found = Vec::new();
         texts("{not JSON", &mut |at, text| found.push(format!("{at}={text}")));
         assert_eq!(found, ["={not JSON"]);
     }

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use super::index::{Fingerprint, Index, IndexKey};
+use super::literals::Told;
 use super::{Facts, Origins, Source, Texts};
 
 /// The beginning of the line that contains the origins: a comment for readers of the session.
@@ -26,6 +27,8 @@ struct Stored {
     has_replies: bool,
     has_untrusted: bool,
     is_read: bool,
+    #[serde(default)]
+    told: Told,
     same: StoredIndex,
     alike: StoredIndex,
     /// The fingerprints of what was sent, in order.
@@ -99,6 +102,7 @@ impl Origins {
             has_replies: facts.has_replies,
             has_untrusted: facts.has_untrusted,
             is_read: facts.is_read,
+            told: facts.told,
             same: StoredIndex::of(&texts.same),
             alike: StoredIndex::of(&texts.alike),
             sent: sent_text(&texts.sent),
@@ -135,6 +139,7 @@ impl Origins {
             has_replies: stored.has_replies,
             has_untrusted: stored.has_untrusted,
             is_read: stored.is_read,
+            told: stored.told,
             changes: 0,
         };
         let origins = Origins::of(facts, Texts { same, alike, sent, ..Texts::new(IndexKey(key)) });

@@ -7,8 +7,9 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
-use crate::lang::{Limits, Reply};
+use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::request::{EvalRequest, Refused};
+use crate::server::calls::guarded::received;
 use crate::server::evaluations::Caller;
 use crate::server::identity::sha256_of_json;
 use crate::server::runs::{AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, RunKey, RunSession, gone};
@@ -111,8 +112,15 @@ impl Front {
         let key = key.filter(|_| found.is_none());
         let resumed = match found {
             None => None,
-            Some(FoundRun { ended: Some(reply), .. }) => return Ok(Begun::Ended(reply)),
-            Some(found) if round.is_none() && !found.asked.is_decided() => return Ok(Begun::Waits(found.asked)),
+            Some(FoundRun { ended: Some(reply), .. }) => {
+                self.receives(name, &request.program, &reply, context);
+                return Ok(Begun::Ended(reply));
+            }
+            Some(found) if round.is_none() && !found.asked.is_decided() => {
+                let waits = Reply { status: Status::Suspended, ..Reply::default() };
+                self.receives(name, &request.program, &waits, context);
+                return Ok(Begun::Waits(found.asked));
+            }
             Some(found) => {
                 let answers = round.map(|round| {
                     let responses = call.input_responses;
@@ -124,6 +132,12 @@ impl Front {
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
+    }
+
+    /// Records that the connection receives a reply without an evaluation.
+    fn receives(&self, name: String, program: &str, reply: &Reply, context: &RequestContext<RoleServer>) {
+        let own = self.caller(name, false, context).ok().and_then(|(caller, _)| caller.own);
+        own.iter().for_each(|own| received(own.origins(), program, reply));
     }
 
     /// Returns the run key of a call, which its client puts into the metadata.

