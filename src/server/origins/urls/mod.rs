@@ -132,9 +132,8 @@ fn read<'t>(scheme: &str, rest: &'t str) -> Result<Authority<'t>, &'static str> 
     if authority.contains('@') {
         return Err("it has user information");
     }
-    // Old parsers end the authority at a slash only.
-    if !tail.starts_with('/') && tail.contains('@') {
-        return Err("it has an `@` before its path");
+    if !tail.starts_with('/') && may_be_host(tail) {
+        return Err("its host may go on behind a `?` or `#`");
     }
     if authority.contains('%') || tail.contains(['[', ']']) || tail.matches('#').count() > 1 {
         return Err("it has a character where a URL cannot have it");
@@ -155,6 +154,13 @@ fn read<'t>(scheme: &str, rest: &'t str) -> Result<Authority<'t>, &'static str> 
         return Err("its host is written in an unusual form");
     }
     Ok(Authority { host, port })
+}
+
+/// Returns whether a query or a fragment directly behind the host may be part of it: old parsers end the authority at a
+/// slash only, or at the last `@`.
+fn may_be_host(tail: &str) -> bool {
+    let before_path = tail.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    tail.contains('@') || [".", ":", "%2e", "%3a", "%40"].iter().any(|sign| before_path.contains(sign))
 }
 
 fn port_of(digits: &str) -> Option<u16> {
@@ -292,6 +298,8 @@ mod tests {
             ("https://a.example:80/", "a.example:80"),
             ("https://a.example/@user/x,y;z=1", "a.example"),
             ("https://a.example?x=1", "a.example"),
+            ("https://a.example#x-1/b.c", "a.example"),
+            ("https://a.example/?x=1.5&y=a:b#z.9", "a.example"),
             ("https://a.example/go?to=https://b.example/", "a.example"),
             ("https://xn--bcher-kva.example/%20", "xn--bcher-kva.example"),
             ("https://my_bucket.a.example/", "my_bucket.a.example"),
@@ -327,6 +335,13 @@ mod tests {
             "https://@a.example/",
             "https://a.example?@b.example/",
             "https://a.example#@b.example/",
+            "https://a.example#.b.example/",
+            "https://a.example?.b.example",
+            "https://a.example#:80/",
+            "https://a.example?x.b.example/",
+            "https://a.example#%2eb.example/",
+            "https://a.example?u:p%40b.example/",
+            "https://a.example:443#.b.example",
             "https://a.example:80@b.example/",
             "ftp://a.example/",
             "javascript://a.example/%0aalert(1)",
