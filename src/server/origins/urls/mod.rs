@@ -4,6 +4,8 @@
 //! some read `0x7f.1` as an address, decode `%2e`, or map characters of other widths. Only texts are read here about
 //! which they agree. `tests/guards` compares this with several of them.
 
+mod hidden;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::Url;
@@ -215,6 +217,9 @@ fn is_ipv6(host: &str) -> bool {
 /// # Errors
 /// Returns why parsers may read one of them differently, as a clause.
 pub(in crate::server) fn links(text: &str, rules: &UrlRules) -> Result<Vec<String>, &'static str> {
+    if hidden::has_hidden_link(text) {
+        return Err("it is a link only once breaks are removed, or references and escapes are decoded");
+    }
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"');
     let mut found = Vec::new();
     for word in text.split(is_end) {
@@ -268,7 +273,9 @@ fn is_bare_link_start(word: &str, at: usize) -> bool {
         return !before.ends_with(['/', '\\', ':', '.', '-', '?', '&', '#', '~', '%', '+']);
     }
     // A browser needs no slashes after these.
-    let special = ["http:", "https:", "ftp:", "ws:", "wss:"].iter().find(|scheme| rest.starts_with(**scheme));
+    let special = ["http:", "https:", "ftp:", "ws:", "wss:", "file:/", "file:\\"]
+        .iter()
+        .find(|scheme| rest.starts_with(**scheme));
     special.is_some_and(|scheme| rest.len() > scheme.len())
 }
 
@@ -427,7 +434,11 @@ mod tests {
             "see (https://a.org/x), www.B.org. or //c.org/y and [d](http://d.org:8080)! but no notes.txt, a//b or 3:4";
         assert_eq!(links(text, &rules), Ok(["a.org", "www.b.org", "c.org", "d.org:8080"].map(str::to_owned).to_vec()));
         assert_eq!(links("https://a.org,https://b.org", &rules), Ok(["a.org", "b.org"].map(str::to_owned).to_vec()));
-        assert_eq!(links("a plain text, of words: and/or.", &rules), Ok(Vec::new()));
+        for text in
+            ["a plain text, of words: and/or.", "file:line or file: x", "evil.example/?q=s and eve@evil.example"]
+        {
+            assert_eq!(links(text, &rules), Ok(Vec::new()), "{text}");
+        }
         for text in [
             "https://a.org\\@b.org/",
             "http://3232235521/",
@@ -452,6 +463,10 @@ mod tests {
             "https://a.orghttps://a.org",
             "\u{e4}http(://a.org",
             "https://a.org/?u=https://b@c.org/",
+            "file:\\\\b.org\\x",
+            "file:/b.org/x",
+            "<img src=\"/\t/b.org/p\">",
+            "https&colon;&sol;&sol;b.org",
         ] {
             assert!(links(text, &rules).is_err(), "{text}: {:?}", links(text, &rules));
         }
