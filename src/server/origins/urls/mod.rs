@@ -95,7 +95,14 @@ pub(super) fn authority_of_source(url: &str) -> Option<String> {
 
 /// Returns a host without a URL around it, in lowercase.
 pub(in crate::server) fn bare_host(text: &str) -> Option<String> {
-    is_host(text).then(|| text.to_ascii_lowercase())
+    (is_host(text) && is_decodable(text)).then(|| text.to_ascii_lowercase())
+}
+
+/// Returns whether each label `xn--…` of a host is one: some libraries decode others to signs.
+fn is_decodable(host: &str) -> bool {
+    let has_code = host.split('.').any(|label| label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--")));
+    let is_same = |url: Url| url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host));
+    !has_code || Url::parse(&format!("https://{host}/")).is_ok_and(is_same)
 }
 
 /// Returns the host of a host with a port.
@@ -193,7 +200,7 @@ fn has_another_url(tail: &str) -> bool {
 
 /// Returns whether a text is a host in its usual form: labels of ASCII letters, digits, `-` and `_`, of which the last
 /// one begins with a letter, or an IPv4 address of four decimal numbers.
-fn is_host(text: &str) -> bool {
+pub(super) fn is_host(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
             && label.len() <= LONGEST_HOST.1
@@ -469,6 +476,16 @@ mod tests {
             "https&colon;&sol;&sol;b.org",
         ] {
             assert!(links(text, &rules).is_err(), "{text}: {:?}", links(text, &rules));
+        }
+    }
+
+    #[test]
+    fn a_bare_host_can_be_decoded() {
+        for host in ["a.example", "xn--bcher-kva.example", "a-b.c_d.example", "127.0.0.1", "localhost"] {
+            assert_eq!(bare_host(host).as_deref(), Some(host));
+        }
+        for text in ["xn--0049.a.example", "xn--.a.example", "XN--a.example", "a.xn--", "a.example.", "", "a b"] {
+            assert_eq!(bare_host(text), None, "{text}");
         }
     }
 

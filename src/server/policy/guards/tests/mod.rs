@@ -265,6 +265,12 @@ fn conditions_on_values_need_no_origin() {
                 json!("\"eve@evil.example\"@home.example"),
                 json!("=?utf-8?q?eve=40evil.example?= b@home.example"),
                 json!("g:a@evil.example,b@home.example"),
+                json!("@evil.example:b@home.example"),
+                json!("evil.example!b@home.example"),
+                json!("b%evil.example@home.example"),
+                json!("b\u{ff20}evil.example@home.example"),
+                json!("-OQueueDirectory=.@home.example"),
+                json!("|cmd@home.example"),
             ],
         ),
         (
@@ -333,6 +339,10 @@ fn conditions_on_values_need_no_origin() {
                 json!("https://example.org:8443/"),
                 json!("ftp://example.org/"),
                 json!("example.org."),
+                json!("ann@xn--0049.example.com"),
+                json!("xn--.example.com"),
+                json!("-bi@example.org"),
+                json!("ann@-x.example.com"),
             ],
         ),
         (
