@@ -74,7 +74,8 @@ impl Pin {
     fn standing(&self) -> Standing {
         let Suspicions { names, .. } = &self.suspicions;
         let is_quotable = self.suspicions.is_empty() && !self.is_new;
-        Standing { is_quotable, is_nameable: names.is_empty(), suspicions: self.suspicions.all(), held: None }
+        let suspicions = self.suspicions.all();
+        Standing { is_quotable, is_nameable: names.is_empty(), suspicions, ..Standing::default() }
     }
 }
 
@@ -238,8 +239,9 @@ fn compare(
     }
     if passes(&pin.declaration, tool, mode, checked) {
         report.passed.push(tool.name.clone());
-        // The text as it is now is not pinned.
-        return (Standing { is_nameable: true, ..Standing::default() }, None);
+        // Nothing but the arguments differs.
+        let pinned_schema = Some(pin.declaration.input_schema.clone());
+        return (Standing { pinned_schema, ..pin.standing() }, None);
     }
     report.held.push(tool.name.clone());
     let parts = parts.into_iter().map(str::to_owned).collect();
