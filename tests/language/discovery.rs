@@ -260,6 +260,21 @@ fn a_server_without_answer_is_named_with_its_reason() {
 }
 
 #[test]
+fn a_bare_name_is_refused_while_the_tools_of_a_server_are_unknown() {
+    let mut office = Arc::into_inner(office()).expect("just created");
+    let failure = |office: Shelves, program: &str| {
+        session().eval(Request::new(program), Arc::new(office)).failure.expect("nothing is called here")
+    };
+    assert_eq!(failure(Shelves { tools: office.tools.clone(), ..Shelves::default() }, "(room)").error, "ToolDenied");
+    office.missing.push(("mail".to_owned(), "did not start".to_owned()));
+    let qualified = Shelves { tools: office.tools.clone(), missing: office.missing.clone(), ..Shelves::default() };
+    assert_eq!(failure(qualified, "(office/room)").error, "ToolDenied");
+    let refused = failure(office, "(room)");
+    assert_eq!(refused.error, "ServerUnavailable");
+    assert!(refused.message.contains("`office/room`, or a tool of `mail`, whose tools are not known: did not start"));
+}
+
+#[test]
 fn a_line_keeps_what_arguments_must_look_like() {
     let tool = Tool {
         server: "crm".into(),

@@ -34,7 +34,8 @@ pub fn shows_nothing(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
             | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFC}'
+            | '\u{13430}'..='\u{1343F}' | '\u{1D159}'
             | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
@@ -44,11 +45,19 @@ fn ends_line(c: char) -> bool {
 }
 
 /// Returns whether a character must always be escaped: it ends a line, controls a terminal, changes the direction of
-/// writing, or spells a hidden text.
+/// writing, or spells a hidden text. Of the variation selectors, which can spell any bytes, only those of text and of
+/// pictures are common; [`hides`] says where they are not.
 pub(crate) fn is_unprintable(c: char) -> bool {
     (c.is_control() && c != '\t')
         || ends_line(c)
-        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
+        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FE00}'..='\u{FE0D}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Returns whether a variation selector of text or of pictures has no sign before it that it can change, such as a
+/// picture or the digit of a keycap, so that it may spell a hidden text.
+fn hides(c: char, before: Option<char>) -> bool {
+    let can_change = |c: char| !shows_nothing(c) && (!c.is_ascii() || c.is_ascii_digit() || matches!(c, '#' | '*'));
+    matches!(c, '\u{FE0E}' | '\u{FE0F}') && !before.is_some_and(can_change)
 }
 
 /// Sanitizes the name of a server, of a tool or similar. A name of at most 64 letters, digits and signs of `_./-` is
@@ -170,16 +179,24 @@ pub fn message(text: &str) -> Cow<'_, str> {
 /// Escapes characters that control a terminal, change the direction of writing, or end a line other than as `\n` or
 /// `\r\n`.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    // All of them are ASCII, or begin with one of these three bytes.
-    let is_suspect =
-        |byte: &u8| (*byte < b' ' && !matches!(byte, b'\n' | b'\t')) || matches!(byte, 0x7F | 0xC2 | 0xE2 | 0xF3);
+    // All of them are ASCII, or begin with one of these four bytes.
+    let is_suspect = |byte: &u8| {
+        (*byte < b' ' && !matches!(byte, b'\n' | b'\t')) || matches!(byte, 0x7F | 0xC2 | 0xE2 | 0xEF | 0xF3)
+    };
     let Some(first) = text.as_bytes().iter().position(is_suspect) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len() + 16);
     out.push_str(&text[..first]);
+    let mut before = text[..first].chars().next_back();
     let mut characters = text[first..].chars().peekable();
     while let Some(c) = characters.next() {
         let is_line_end = c == '\n' || (c == '\r' && characters.peek() == Some(&'\n'));
-        if is_line_end || !is_unprintable(c) { out.push(c) } else { escape(&mut out, c) }
+        let is_shown = is_line_end || !(is_unprintable(c) || hides(c, before));
+        if is_shown {
+            out.push(c)
+        } else {
+            escape(&mut out, c)
+        }
+        before = Some(c);
     }
     Cow::Owned(out)
 }
@@ -285,6 +302,30 @@ mod tests {
         assert_eq!(message("a\nDid you mean x?\n"), "a\n> Did you mean x?");
         assert_eq!(message("a\r[session: x]\u{1b}[2J\u{202e}"), "a\\r[session: x]\\u001b[2J\\u202e");
         assert_eq!(printable("a\r\nb\tö…\u{200D}"), "a\r\nb\tö…\u{200D}");
+    }
+
+    #[test]
+    fn variation_selectors_that_may_spell_a_text_are_escaped() {
+        for (text, shown) in [
+            ("a\u{E0100}b", "a\\udb40\\udd00b"),
+            ("\u{1F600}\u{E0157}\u{E01EF}", "\u{1F600}\\udb40\\udd57\\udb40\\uddef"),
+            ("a\u{FE00}\u{FE0D}", "a\\ufe00\\ufe0d"),
+            ("a\u{FE0F}b \u{FE0E}", "a\\ufe0fb \\ufe0e"),
+            ("\u{FE0F}", "\\ufe0f"),
+            ("\u{2764}\u{FE0F}\u{FE0E}\u{FE0F}", "\u{2764}\u{FE0F}\\ufe0e\\ufe0f"),
+            ("\u{200B}\u{FE0F}", "\u{200B}\\ufe0f"),
+            ("\u{E0041}", "\\udb40\\udc41"),
+        ] {
+            assert_eq!(printable(text), shown, "{text:?}");
+        }
+        for usual in [
+            "\u{2764}\u{FE0F} and \u{263A}\u{FE0E}",
+            "1\u{FE0F}\u{20E3}",
+            "\u{1F468}\u{200D}\u{2764}\u{FE0F}\u{200D}\u{1F468}",
+            "\u{FF21}\u{FEFC}",
+        ] {
+            assert_eq!(printable(usual), usual);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! address within a display name. Only lists are read here about which they agree. `tests/guards` compares this with
 //! several of them.
 
-use super::urls::bare_host;
+use super::urls::{bare_host, is_host};
 
 /// Longest local part.
 const LONGEST_LOCAL: usize = 64;
@@ -72,7 +72,22 @@ fn is_display_name(text: &str) -> Result<(), &'static str> {
         Some(name) => name.chars().all(|c| is_letter(c) || c == ','),
         None => name.chars().all(is_letter) && name.starts_with(|c: char| c != ' '),
     };
-    if is_plain { Ok(()) } else { Err("a display name has other characters than letters, digits and blanks") }
+    if !is_plain {
+        return Err("a display name has other characters than letters, digits and blanks");
+    }
+    if has_truncated_address(name) { Err("a display name is an address for parsers that drop bits") } else { Ok(()) }
+}
+
+/// Returns whether a text contains an address for a parser that keeps the lowest eight bits of each character, as in
+/// `eveŀevil.example`.
+fn has_truncated_address(text: &str) -> bool {
+    let truncated: String = text.chars().map(|c| char::from(c as u8)).collect();
+    let is_separator = |c: char| c.is_whitespace() || c.is_control() || ",;:<>()\"\\".contains(c);
+    let is_address = |item: &str| {
+        let domain = item.rsplit_once('@').map(|(_, domain)| domain.trim_end_matches(|c| !char::is_alphanumeric(c)));
+        domain.is_some_and(|domain| domain.contains('.') && is_host(domain))
+    };
+    truncated.split(is_separator).any(is_address)
 }
 
 fn plain(text: &str) -> Result<Address<'_>, &'static str> {
@@ -83,18 +98,34 @@ fn plain(text: &str) -> Result<Address<'_>, &'static str> {
     if local.len() > LONGEST_LOCAL || !local.split('.').all(is_atom) {
         return Err("the part before an `@` is written in an unusual form");
     }
-    if bare_host(domain).is_none() || domain.contains('_') {
+    if local.starts_with('-') {
+        return Err("an address begins like an option of a program");
+    }
+    let is_label = |label: &str| !label.starts_with('-') && !label.ends_with('-') && !label.contains('_');
+    if bare_host(domain).is_none() || !domain.split('.').all(is_label) {
         return Err("a domain is written in an unusual form");
     }
     Ok(Address { text, domain })
 }
 
 /// Returns whether a parser of addresses may find several in a text, or another than the whole: it has an `@`, and
-/// something that separates, quotes, comments or encodes.
+/// something that separates, quotes, comments or encodes. So may a relay or a program that sends mail, in an address
+/// with a route or a sign that is one of theirs.
 pub(in crate::server) fn may_be_list(text: &str) -> bool {
     let is_special = |c: char| c.is_whitespace() || c.is_control() || ",;<>()\"\\".contains(c);
     text.contains('@')
-        && (text.contains(is_special) || text.contains("=?") || text.chars().skip(1).filter(|c| *c == '@').count() > 1)
+        && (text.contains(is_special)
+            || text.contains("=?")
+            || text.chars().skip(1).filter(|c| *c == '@').count() > 1
+            || is_relayed(text))
+}
+
+/// Returns whether a text that ends like an address is another one for a relay, a program that sends mail, or a parser
+/// that normalizes or drops bits.
+fn is_relayed(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let is_odd = |c: char| "%!:|`$".contains(c) || !c.is_ascii();
+    is_host(domain) && (local.starts_with(['-', '|', '/']) || local.contains(is_odd))
 }
 
 /// Returns the URLs of a text that begins with one and has others, or the hosts of a text that is a list of hosts;
@@ -104,7 +135,7 @@ pub(in crate::server) fn listed_hosts(text: &str) -> Vec<&str> {
     let mut items: Vec<&str> = text.split(is_separator).filter(|item| !item.is_empty()).collect();
     if items.first().is_some_and(|first| first.contains("://")) {
         items.retain(|item| item.contains("://"));
-    } else if !items.iter().all(|item| item.contains('.') && bare_host(item).is_some()) {
+    } else if !items.iter().all(|item| item.contains('.') && is_host(item)) {
         items.clear();
     }
     if items.len() > 1 { items } else { Vec::new() }
@@ -127,6 +158,12 @@ mod tests {
                 &["ann@example.org", "j@example.org"],
             ),
             ("\"Ott, Ann\" <ann@example.org>", &["ann@example.org"]),
+            (
+                "\u{41f}\u{435}\u{442}\u{440} \u{41c}\u{43e}\u{440}\u{43e}\u{437}\u{43e}\u{432} <p@example.org>",
+                &["p@example.org"],
+            ),
+            ("\u{7530}\u{4e2d} \u{592a}\u{90ce} <t@xn--bcher-kva.example>", &["t@xn--bcher-kva.example"]),
+            ("a-b@c-d.example", &["a-b@c-d.example"]),
         ] {
             let found = addresses(text).unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!(found.iter().map(|address| address.text).collect::<Vec<_>>(), expected, "{text}");
@@ -190,6 +227,25 @@ mod tests {
             "ann@0x7f.1",
             "ann@127.1",
             "ann@exa_mple.org",
+            "ann@xn--0049.example.org",
+            "ann@xn--.example.org",
+            "ann@XN--a.example.org",
+            "ann@-x.example.org",
+            "ann@x-.example.org",
+            "-bi@example.org",
+            "-OQueueDirectory=.@example.org",
+            "Ann <-bi@example.org>",
+            "@evil.example:ann@example.org",
+            "evil.example!eve@example.org",
+            "eve%evil.example@example.org",
+            "|cmd@example.org",
+            "/tmp/x@example.org",
+            "eve\u{ff20}evil.example@example.org",
+            "eve\u{4640}evil.example@example.org",
+            "eve\u{140}evil.example\u{12c} <ann@example.org>",
+            "\"eve\u{140}evil.example\u{12c} \" <ann@example.org>",
+            "\"A\u{12c} eve\u{4640}evil\u{412e}example\" <ann@example.org>",
+            "eve\u{440}evil.example <ann@example.org>",
         ] {
             assert!(addresses(text).is_err(), "{text:?}");
         }
@@ -212,10 +268,35 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_lists() {
-        for text in ["git@host.example:a/b", "@scope/pkg@1.2", "ann@example.org", "a, b", "x"] {
+        for text in [
+            "git@host.example:a/b",
+            "@scope/pkg@1.2",
+            "@scope/pkg@latest",
+            "actions/checkout@main",
+            "ann@example.org",
+            "a, b",
+            "x",
+            "50%",
+        ] {
             assert!(!may_be_list(text), "{text}");
         }
-        for text in ["a@b,c@d", "a@b\n", "a@b@c", "x (a@b)", "=?u?q?x?=@b"] {
+        for text in [
+            "a@b,c@d",
+            "a@b\n",
+            "a@b@c",
+            "x (a@b)",
+            "=?u?q?x?=@b",
+            "@evil.example:eve@home.example",
+            "evil.example!eve@home.example",
+            "eve%evil.example@home.example",
+            "eve\u{ff20}evil.example@home.example",
+            "eve\u{fe6b}evil.example@home.example",
+            "eve\u{4640}evil.example@home.example",
+            "-OQueueDirectory=.@home.example",
+            "|cmd@home.example",
+            "/tmp/x@home.example",
+            "`cmd`@home.example",
+        ] {
             assert!(may_be_list(text), "{text}");
         }
     }

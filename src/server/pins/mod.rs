@@ -26,6 +26,8 @@
 //! - A record that cannot be written is a warning. Its tools can be called, but their descriptions are not quoted.
 //! - A tool that disappears keeps its pin, so that it cannot return as another one. A tool with another spelling of its
 //!   name, which programs and rules do not tell from it, is that tool.
+//! - A new tool whose name programs, rules or people may take for that of a pin, listed or gone, is compared with that
+//!   pin as if it were a change of it.
 
 mod declaration;
 mod diff;

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::confusable_detection::skeleton;
 
-use crate::lang::internal::canonical;
+use crate::lang::internal::{canonical, foreign_text};
 use crate::server::config::Pinning;
 use crate::server::quarantine::{DeclaredTexts, declaration_rules};
 
@@ -72,7 +74,8 @@ impl Pin {
     fn standing(&self) -> Standing {
         let Suspicions { names, .. } = &self.suspicions;
         let is_quotable = self.suspicions.is_empty() && !self.is_new;
-        Standing { is_quotable, is_nameable: names.is_empty(), suspicions: self.suspicions.all(), held: None }
+        let suspicions = self.suspicions.all();
+        Standing { is_quotable, is_nameable: names.is_empty(), suspicions, ..Standing::default() }
     }
 }
 
@@ -99,6 +102,24 @@ impl Record {
         gone.map(|name| (canonical(name), name.clone())).collect()
     }
 
+    /// Returns the pins whose names are like those of listed tools without a pin, by the form in which they are. So a
+    /// tool does not stand beside another one as its milder twin, and take its place once that is gone.
+    fn twins(&self, listed: &[Declaration]) -> HashMap<String, Vec<Declaration>> {
+        let unpinned = listed.iter().filter(|tool| !self.tools.contains_key(&tool.name));
+        let forms: HashSet<String> = unpinned.map(|tool| likeness(&tool.name)).collect();
+        let mut twins: HashMap<String, Vec<Declaration>> = HashMap::new();
+        if forms.is_empty() {
+            return twins;
+        }
+        for pin in self.tools.values() {
+            let form = likeness(&pin.declaration.name);
+            if forms.contains(&form) {
+                twins.entry(form).or_default().push(pin.declaration.clone());
+            }
+        }
+        twins
+    }
+
     /// Looks for suspicions again if the rules have changed.
     fn renew_suspicions(&mut self, checked: &mut DeclaredTexts) {
         if self.rules != declaration_rules() {
@@ -106,6 +127,18 @@ impl Record {
             self.tools.values_mut().for_each(|pin| pin.suspicions = pin.declaration.suspicions(checked));
         }
     }
+}
+
+/// Returns the form of a name that it has in common with all names that programs and rules do not tell from it, and
+/// with those that look like it.
+fn likeness(name: &str) -> String {
+    let visible = |text: &str| -> String {
+        let is_seen = |c: &char| !c.is_whitespace() && !foreign_text::shows_nothing(*c);
+        text.chars().filter(is_seen).flat_map(char::to_lowercase).collect()
+    };
+    let compatible: String = name.nfkc().collect();
+    let looks: String = skeleton(&visible(&compatible)).collect();
+    canonical(&visible(&looks))
 }
 
 impl PinReport {
@@ -126,7 +159,7 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
     record.renew_suspicions(&mut checked);
     let is_first_sight = record.tools.is_empty();
     let mut report = PinReport::default();
-    let mut gone = record.gone(listed);
+    let (mut gone, twins) = (record.gone(listed), record.twins(listed));
     let vettings = listed.iter().map(|tool| {
         let digest = tool.digest();
         let is_known = record.tools.contains_key(&tool.name);
@@ -144,6 +177,16 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
                 let problem = Some(format!("its server has had more than {MOST} tools, and no more are pinned"));
                 let held = Held { digest, parts: Vec::new(), problem };
                 (Standing { held: Some(held), ..Standing::default() }, None)
+            }
+            None if let Some(twins) = twins.get(&likeness(&tool.name)) => {
+                // The one by which it is held, if there are several.
+                let twin = twins.iter().find(|twin| twin.is_milder(tool)).unwrap_or(&twins[0]);
+                let assumed = Declaration { name: tool.name.clone(), ..twin.clone() };
+                let mut pin = Pin::new(assumed.clone(), assumed.digest(), now, true, &mut checked);
+                let vetting = compare(&mut pin, tool, digest, &Comparison { mode, now }, &mut report, &mut checked);
+                report.suspect(&pin);
+                record.tools.insert(tool.name.clone(), pin);
+                vetting
             }
             None => {
                 let pin = Pin::new(tool.clone(), digest, now, !is_first_sight, &mut checked);
@@ -196,8 +239,9 @@ fn compare(
     }
     if passes(&pin.declaration, tool, mode, checked) {
         report.passed.push(tool.name.clone());
-        // The text as it is now is not pinned.
-        return (Standing { is_nameable: true, ..Standing::default() }, None);
+        // Nothing but the arguments differs.
+        let pinned_schema = Some(pin.declaration.input_schema.clone());
+        return (Standing { pinned_schema, ..pin.standing() }, None);
     }
     report.held.push(tool.name.clone());
     let parts = parts.into_iter().map(str::to_owned).collect();

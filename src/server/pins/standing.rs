@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::lang::Tool;
 use crate::lang::internal::foreign_text;
@@ -19,6 +20,10 @@ pub(in crate::server) struct Standing {
     /// The quarantine rules that match in its declaration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::server) suspicions: Vec<String>,
+    /// The schema of its arguments that is pinned, and shown until a person has accepted the one that its server sends, if
+    /// calls may use that one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) pinned_schema: Option<Value>,
     /// Why it may not be called, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::server) held: Option<Held>,

@@ -270,7 +270,16 @@ pub(super) const DECLARED: &[(&str, &str)] = &[
         "other-tools",
         r"\b(instead of|rather than|in place of|do not (use|call)|don't (use|call)|never (use|call))\W+(the\W+)?[a-z][\w-]*[a-z]/[a-z][\w-]+\W+(tool\b|function\b|[;,.]|$)",
     ),
+    // "Before any other tool", in other languages
+    (
+        "other-tools",
+        r"\bavant (tout|chaque) autre outil\b|\bantes de (cualquier|toda|cada) otra herramienta\b|\bvor (jedem|allen) anderen (werkzeug|tool)\w*|\bantes de qualquer outra ferramenta\b|\bprima di (ogni|qualsiasi) altro strumento\b|任何其他(工具|函数)之前|他のツールを(使う|呼び出す)前",
+    ),
     // Orders to call something other than "this tool".
+    (
+        "call-order",
+        r"\b(tools?|functions?)\W+(named|called)\W+[\w./-]+\b[^.!?]{0,30}?\b(always|must|never|also|immediately)\W+(\w+\W+){0,2}?(call|use|invoke|run|execute|trigger)\b",
+    ),
     (
         "call-order",
         r"\b(always|be sure to|make sure (to|you)|remember to|do not forget to|don't forget to|you must (first|also|then|always|immediately))\W+(\w+\W+){0,2}?(call|invoke|trigger|execute)\W+(?P<unless>(this|it|the same)\b)?",
@@ -323,7 +332,42 @@ pub(super) const DECLARED: &[(&str, &str)] = &[
     ("take-data", r"\bb?cc\W+[\w.+-]+@(?P<unless>(example|test|contoso|company|domain|acme)[\w-]*\.)?"),
     (
         "take-data",
-        r"(~|\$home|%userprofile%|/root|/home/\w+|/users/\w+)[/\\]\.(ssh|aws|cursor|gnupg|kube|docker|netrc|npmrc|claude|codex|env|config[/\\](gh|gcloud|claude|lispbox))|\bid_(rsa|ed25519|ecdsa)\b|/etc/(passwd|shadow)\b",
+        r"(~|\$home|%userprofile%|/root|/home/\w+|/users/\w+)[/\\]\.(ssh|aws|cursor|gnupg|kube|docker|netrc|npmrc|claude|codex|env|config[/\\](gh|gcloud|claude|lispbox))|\bid[ _-]?(rsa|ed25519|ecdsa)\b|\betc[/ _-](passwd|shadow)\b",
+    ),
+    // Names of arguments: they have no blanks.
+    (
+        "take-data",
+        r"^(?P<unless>(list|get|delete|remove|clear|rotate|revoke|reset|show|fetch|set|unset|update|export|import|sync)[_-]?)?[\w-]*((all|every|entire|complete|whole)[_-]?(of[_-]?)?(the[_-]?|users?[_-]?|your[_-]?|my[_-]?)*(env(ironment)?[_-]?var(iable)?s|api[_-]?keys|credentials|passwords|private[_-]?keys?|ssh[_-]?keys?|access[_-]?tokens)|(users?|your)[_-]?(env(ironment)?[_-]?var(iable)?s|private[_-]?keys?|ssh[_-]?keys?))[\w-]*$",
+    ),
+    (
+        "take-data",
+        r"^[\w-]*(full|all|entire|complete|whole|last|previous|prior)[_-]?(of[_-]?)?(the[_-]?|users?[_-]?|your[_-]?|previous[_-]?|recent[_-]?)*((conversation|chat|dialog(ue)?|message|prompt)s?[_-]?(history|so[_-]?far|transcript|context|with[_-]?user)|messages[_-]?(of|from|by)[_-]?(the[_-]?)?user|user[_-]?(messages|prompts?)|system[_-]?prompts?)[\w-]*$",
+    ),
+    (
+        "take-data",
+        r"^[\w-]*(contents?|data|text|output)[_-]?(from|of|after|by)[_-]?(reading|running|calling|executing|cat)[\w-]*$",
+    ),
+    // Data that goes to a URL.
+    (
+        "take-data",
+        r"\b(sends?|forwards?|posts?|upload|transmit|submit|relay|deliver|report|write|put)\b(\W+[\w'/]+){0,6}?\W+(cop(y|ies)|duplicates?)\b(\W+[\w'/]+){0,4}?\W+to\W+https?://(?P<unless>localhost|127\.)?",
+    ),
+    (
+        "take-data",
+        r"\b(all|every|each|any|users?'?s?|your|their|results?|responses?|replies|answers?|messages?|conversations?)\b(\W+\w+){0,3}?\W+(are|is|must be|should be|get|gets|will be|have to be)\W+(also\W+|then\W+|first\W+|always\W+|additionally\W+|silently\W+)*(sent|forwarded|posted|copied|uploaded|transmitted|reported|delivered|relayed|submitted)\W+(\w+\W+){0,2}?to\W+https?://(?P<unless>localhost|127\.)?",
+    ),
+    (
+        "take-data",
+        r"\b(send|forward|post|copy|upload|transmit|submit|relay|deliver|report)\W+(\w+\W+){0,2}?(users?'?s?|your|their|all|every|any)\W+(\w+\W+){0,3}?(messages?|e?-?mails?|results?|responses?|answers?|repl(y|ies)|conversations?|contents?|data|history|prompts?|files?|credentials?|keys?|arguments?|quer(y|ies)|inputs?|outputs?)\b(\W+\w+){0,3}?\W+to\W+https?://(?P<unless>localhost|127\.)?",
+    ),
+    (
+        "take-data",
+        r"\bwith\W+(the\W+)?(users?'?s?|your|their)\W+(\w+\W+){0,2}?(data|details|messages?|mails?|files?|prompts?|contacts|credentials)\W+(attached|included|appended|added)\b",
+    ),
+    // "The user's last messages", in other languages
+    (
+        "take-data",
+        r"\bderniers messages de l(['’] ?|\W)utilisateur\b|\b([úu])ltimos mensajes del usuario\b|\bletzten nachrichten des (be)?nutzers\b|\b([úu])ltimas mensagens do usu(á|a)rio\b|\bultimi messaggi dell(['’] ?|\W)utente\b|用户(最近|最新|之前)的(消息|对话)",
     ),
     (
         "change-arguments",

@@ -134,3 +134,35 @@ fn orders_in_declarations_are_found() {
     assert!(missed.is_empty(), "{missed:#?}");
     assert!(lines(DECLARED).count() >= 60);
 }
+
+#[test]
+fn ordinary_declarations_are_no_hits() {
+    for text in [
+        "id",
+        "rsa_key_id",
+        "message_id",
+        "full_message",
+        "complete_task",
+        "chat_history",
+        "system_prompt",
+        "list_all_api_keys",
+        "getAllEnvironmentVariables",
+        "mark_all_messages_read",
+        "user_credentials_id",
+        "data_from_date",
+        "output_format",
+        "content",
+        "include_all_files",
+        "Returns all environment variables.",
+        "Sends a POST request to https://api.example.com/v1.",
+        "Uploads a file to https://files.example.com and returns its URL.",
+        "Sends a copy of the invoice to the customer.",
+        "Post the result to http://localhost:8080/ and copy all output to https://localhost/.",
+        "Runs the function called main and returns its output.",
+        "The name of the tool called in the last step.",
+        "Reads a file in /etc.",
+        "Envoie un message avec un autre outil.",
+    ] {
+        assert_eq!(declared(text), [""; 0], "{text}");
+    }
+}

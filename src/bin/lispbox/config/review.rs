@@ -137,7 +137,7 @@ fn label(reviewed: &Reviewed) -> String {
 fn print(reviewed: &Reviewed) {
     let state = match (reviewed.is_new, reviewed.is_held) {
         (true, false) => "new, can be called",
-        (true, true) => "new and changed again, held",
+        (true, true) => "new or changed again, held",
         (false, true) => "changed, held",
         (false, false) => "changed, can be called",
     };

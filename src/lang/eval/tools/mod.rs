@@ -24,7 +24,8 @@ impl Machine {
     ///
     /// # Errors
     /// Returns `AmbiguousTool` if several tools match; `ServerUnavailable` or `UnknownTool` if the server is known
-    /// but the tool is not available; `ToolDenied` if it may not be called.
+    /// but the tool is not available, or if a server that could not be asked may have a tool of that bare name as well;
+    /// `ToolDenied` if it may not be called.
     pub(crate) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
         let splits = splits(name);
         if splits.is_empty() {
@@ -100,7 +101,7 @@ impl Machine {
             return Ok(None);
         }
         let catalogue = self.waiting(|| host.catalogue());
-        let Catalogue { tools, .. } = &*catalogue;
+        let Catalogue { tools, missing } = &*catalogue;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let picked = pick(name, &names);
         if !matches!(picked, Pick::None) && !names.contains(&name) {
@@ -112,6 +113,8 @@ impl Machine {
             }
         }
         match picked {
+            // A tool does not take the place of one of a server that is down.
+            Pick::One(at) if !missing.is_empty() => Err(unasked(name, &tools[at], missing).into()),
             Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
             Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
             Pick::None => Ok(None),
@@ -323,6 +326,18 @@ fn ambiguous<'t>(name: &str, tools: impl Iterator<Item = &'t Arc<Tool>>) -> Erro
         .suggest("write the qualified name")
 }
 
+/// The error for a bare name that one known tool has, while the tools of other servers are unknown.
+fn unasked(name: &str, tool: &Tool, missing: &[(String, String)]) -> Error {
+    let found = foreign_text::qualified(&tool.server, &tool.name);
+    let servers: Vec<String> = missing.iter().map(|(server, _)| format!("`{}`", foreign_text::name(server))).collect();
+    let reason = missing.first().map(|(_, reason)| foreign_text::line(reason)).unwrap_or_default();
+    let message = format!(
+        "`{name}` may mean `{found}`, or a tool of {}, whose tools are not known: {reason}",
+        servers.join(" or ")
+    );
+    Error::new("ServerUnavailable", message).about(name).suggest("write the qualified name")
+}
+
 /// The result of matching a name against several candidates.
 enum Pick {
     One(usize),
@@ -353,4 +368,30 @@ fn splits(name: &str) -> Vec<(&str, &str)> {
     let at = (1..rest.len()).filter(|at| rest.as_bytes()[*at..].starts_with(b"__"));
     let long = at.map(|at| (&rest[..at], &rest[at + 2..]));
     long.chain(name.split_once('/')).filter(|(server, tool)| !server.is_empty() && !tool.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_that_an_unknown_server_may_have_is_refused_with_its_name() {
+        let tool = Tool { server: "notes".into(), name: "send".into(), ..Tool::default() };
+        let missing = |servers: &[&str]| -> Vec<(String, String)> {
+            servers.iter().map(|server| ((*server).to_owned(), "it does not\nstart".to_owned())).collect()
+        };
+        for (servers, expected) in [
+            (
+                &["mail"][..],
+                "`send` may mean `notes/send`, or a tool of `mail`, whose tools are not known: it does not start",
+            ),
+            (
+                &["mail", "a b"],
+                "`send` may mean `notes/send`, or a tool of `mail` or `\"a b\"`, whose tools are not known: it does not start",
+            ),
+        ] {
+            let error = unasked("send", &tool, &missing(servers));
+            assert_eq!((error.code, error.message.as_str()), ("ServerUnavailable", expected));
+        }
+    }
 }

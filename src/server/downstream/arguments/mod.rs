@@ -44,7 +44,9 @@ pub(in crate::server) struct CheckedTool {
     pub(in crate::server) tool: Arc<Tool>,
     /// What its pin says about it.
     pub(super) standing: Standing,
-    /// The tool as shown to principals who have seen none of its results.
+    /// The tool as its pin declares it, which is how programs and models see it.
+    pinned: Arc<Tool>,
+    /// The same as shown to principals who have seen none of its results.
     plain: Arc<Tool>,
     /// The words that the tool uses to describe itself.
     words: OnceLock<Words>,
@@ -82,8 +84,13 @@ impl CheckedTool {
             Some(_) => Arc::new(Tool { seen: None, ..(*tool).clone() }),
             None => tool,
         };
+        let pinned = match &standing.pinned_schema {
+            Some(schema) => Arc::new(Tool { input_schema: schema.clone(), ..(*tool).clone() }),
+            None => Arc::clone(&tool),
+        };
         let checked = CheckedTool {
-            plain: shown(&tool, &Seen::default()),
+            plain: shown(&pinned, &Seen::default()),
+            pinned,
             tool,
             standing,
             words: OnceLock::new(),
@@ -91,7 +98,7 @@ impl CheckedTool {
             results: Mutex::default(),
         };
         if let Some(seen) = seen {
-            let results = Results { shown: shown(&checked.tool, &seen), seen };
+            let results = Results { shown: shown(&checked.pinned, &seen), seen };
             checked.results().insert(LOCAL.to_owned(), results);
         }
         checked
@@ -132,7 +139,7 @@ impl CheckedTool {
         let mut seen = self.seen_by(principal).unwrap_or_default();
         // Not under the lock, which threads of the runtime take: this examines much of the reply.
         let is_new = seen.learn(reply, self.words());
-        let shown = if is_new { shown(&self.tool, &seen) } else { self.shown(principal) };
+        let shown = if is_new { shown(&self.pinned, &seen) } else { self.shown(principal) };
         self.keep(principal, Results { seen, shown });
         is_new
     }
@@ -140,7 +147,7 @@ impl CheckedTool {
     /// Takes up a result shape that a principal has seen in an earlier process, unless it has learned one by now.
     pub(super) fn take_up(&self, principal: &str, seen: Seen) {
         if self.seen_by(principal).is_none() {
-            let shown = shown(&self.tool, &seen);
+            let shown = shown(&self.pinned, &seen);
             self.keep(principal, Results { seen, shown });
         }
     }
@@ -162,7 +169,7 @@ impl CheckedTool {
         }
         let before = before.results().clone();
         let resumed =
-            |(principal, Results { seen, .. })| (principal, Results { shown: shown(&self.tool, &seen), seen });
+            |(principal, Results { seen, .. })| (principal, Results { shown: shown(&self.pinned, &seen), seen });
         *self.results() = before.into_iter().map(resumed).collect();
     }
 

@@ -44,6 +44,23 @@ fn problem(tool: &CheckedTool, arguments: &str) -> (String, Option<String>) {
 }
 
 #[test]
+fn an_argument_that_is_not_accepted_can_be_given_and_is_not_shown() {
+    let schema = |names: &[&str]| -> Value {
+        let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
+    };
+    let standing = Standing { pinned_schema: Some(schema(&["q"])), ..Standing::default() };
+    let listed =
+        Tool { server: "docs".into(), name: "search".into(), input_schema: schema(&["q", "n"]), ..Tool::default() };
+    let tool = CheckedTool::new(Arc::new(listed), standing);
+    assert_eq!(tool.shown("ann").input_schema, schema(&["q"]));
+    tool.learn("ann", &ToolReply::Json(r#"{"title": "x"}"#.to_owned()));
+    assert_eq!(tool.shown("ann").input_schema, schema(&["q"]));
+    assert!(check(&tool, r#"{"q": 1, "n": 2}"#).is_ok());
+    assert!(check(&tool, r#"{"q": 1, "m": 2}"#).is_err());
+}
+
+#[test]
 fn errors_name_the_argument() {
     let cases = [
         ("{}", "`mail/search` needs the argument `query` (string)", None),

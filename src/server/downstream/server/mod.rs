@@ -223,8 +223,9 @@ impl Downstream {
             let kept = self.shelf.read(self.name());
             // The list may have been written before a text in it was known to be a secret.
             let secrets = &self.shared.options.secrets;
-            let harmless = |Vetted { tool, standing }: Vetted| {
+            let harmless = |Vetted { tool, mut standing }: Vetted| {
                 let tool = secrets.redact_tool(Arc::unwrap_or_clone(tool))?;
+                standing.pinned_schema = standing.pinned_schema.map(|schema| secrets.redact_value(schema));
                 Some(Vetted { tool: Arc::new(tool), standing })
             };
             let read = kept.map(|KnownList { version, tools }| {

@@ -1,5 +1,5 @@
-//! Arguments beside guarded ones that a server may take in their place: those that the schema of the tool does not
-//! declare, and those whose names look like that of a guarded one.
+//! The fields that the schema of a tool declares, and arguments beside guarded ones that a server may take in their
+//! place: those that the schema does not declare, and those whose names look like that of a guarded one.
 
 use serde_json::{Map, Value};
 
@@ -10,6 +10,69 @@ use super::path::{ArgumentPath, Step};
 
 /// Most schemas that declare the fields of one object.
 const MOST_SCHEMAS: usize = 64;
+
+/// The fields that a schema declares at one place of the arguments.
+pub(super) struct Fields<'s> {
+    root: &'s Value,
+    schemas: Vec<&'s Value>,
+}
+
+impl<'s> Fields<'s> {
+    /// Returns the arguments that the schema of a tool declares.
+    pub(super) fn of(root: &'s Value) -> Fields<'s> {
+        Fields::new(root, vec![root])
+    }
+
+    /// Adds the schemas that those refer to, combine or choose from.
+    fn new(root: &'s Value, mut schemas: Vec<&'s Value>) -> Fields<'s> {
+        let mut next = 0;
+        while next < schemas.len().min(MOST_SCHEMAS) {
+            let schema = schemas[next];
+            let reference = schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
+            let target = reference.and_then(|pointer| root.pointer(pointer));
+            let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+            let branches = ["if", "then", "else"].into_iter().filter_map(|key| schema.get(key));
+            for found in target.into_iter().chain(parts).chain(branches) {
+                if !schemas.iter().any(|known| std::ptr::eq(*known, found)) {
+                    schemas.push(found);
+                }
+            }
+            next += 1;
+        }
+        schemas.truncate(MOST_SCHEMAS);
+        Fields { root, schemas }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'s String> {
+        self.schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()).flat_map(Map::keys)
+    }
+
+    /// Returns whether a field of exactly that name is declared.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    /// Returns the fields of a field: of the one that is declared by that name, else of each that may be added.
+    pub(super) fn field(&self, name: &str) -> Fields<'s> {
+        let declared = self.schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()?.get(name));
+        let mut schemas: Vec<&Value> = declared.collect();
+        if schemas.is_empty() {
+            let patterns = |schema: &&'s Value| schema.get("patternProperties").and_then(Value::as_object);
+            schemas.extend(self.schemas.iter().filter_map(|schema| schema.get("additionalProperties")));
+            schemas.extend(self.schemas.iter().filter_map(patterns).flat_map(Map::values));
+        }
+        Fields::new(self.root, schemas)
+    }
+
+    /// Returns the fields of the items of a list.
+    pub(super) fn items(&self) -> Fields<'s> {
+        let kinds = self.schemas.iter().flat_map(|schema| {
+            let each = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+            schema.get("items").into_iter().chain(each)
+        });
+        Fields::new(self.root, kinds.collect())
+    }
+}
 
 /// The arguments that guards of a tool cover, at one place of the arguments.
 #[derive(Clone, Copy)]
@@ -33,9 +96,8 @@ pub(super) struct Siblings<'g> {
 impl Siblings<'_> {
     /// Returns whether the schema or a call has an argument that the guard guards.
     pub(super) fn has_guarded(&self, arguments: &Map<String, Value>) -> bool {
-        let schemas = self.expanded(vec![self.schema]);
-        let declared = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
-        let mut names = declared.flat_map(Map::keys).chain(arguments.keys());
+        let declared = Fields::of(self.schema);
+        let mut names = declared.names().chain(arguments.keys());
         let is_guarded =
             |name: &str| self.own.iter().any(|path| Rest { steps: path.steps(), is_own: true }.behind(name).is_some());
         names.any(|name| is_guarded(name))
@@ -46,82 +108,58 @@ impl Siblings<'_> {
     pub(super) fn stray(&self, arguments: &Map<String, Value>) -> Option<String> {
         let own = self.own.iter().map(|path| Rest { steps: path.steps(), is_own: true });
         let others = self.others.iter().map(|path| Rest { steps: path.steps(), is_own: false });
-        self.in_fields(arguments, &own.chain(others).collect::<Vec<_>>(), &self.expanded(vec![self.schema]), "")
+        self.in_fields(arguments, &own.chain(others).collect::<Vec<_>>(), &Fields::of(self.schema), "")
     }
 
     fn in_fields(
         &self,
         fields: &Map<String, Value>,
         rests: &[Rest<'_>],
-        schemas: &[&Value],
+        schema: &Fields<'_>,
         at: &str,
     ) -> Option<String> {
         fields.iter().find_map(|(name, value)| {
             let place = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
             let covering: Vec<Rest<'_>> = rests.iter().filter_map(|rest| rest.behind(name)).collect();
             if covering.is_empty() {
-                return self.beside(name, &place, rests, schemas);
+                return self.beside(name, &place, rests, schema);
             }
             // All that is below the end of a path is compared.
             if covering.iter().any(|rest| rest.steps.is_empty()) {
                 return None;
             }
-            self.in_value(value, &covering, &self.expanded(declared(schemas, name)), &place)
+            self.in_value(value, &covering, &schema.field(name), &place)
         })
     }
 
-    fn in_value(&self, value: &Value, rests: &[Rest<'_>], schemas: &[&Value], at: &str) -> Option<String> {
+    fn in_value(&self, value: &Value, rests: &[Rest<'_>], schema: &Fields<'_>, at: &str) -> Option<String> {
         match value {
-            Value::Object(fields) => self.in_fields(fields, rests, schemas, at),
+            Value::Object(fields) => self.in_fields(fields, rests, schema, at),
             Value::Array(items) => {
                 let rests: Vec<Rest<'_>> = rests.iter().map(|rest| rest.of_items()).collect();
                 if rests.iter().any(|rest| rest.steps.is_empty()) {
                     return None;
                 }
-                let kinds = schemas.iter().flat_map(|schema| {
-                    let each = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
-                    schema.get("items").into_iter().chain(each)
-                });
-                let schemas = self.expanded(kinds.collect());
+                let schema = schema.items();
                 let mut items = items.iter().enumerate();
-                items.find_map(|(index, item)| self.in_value(item, &rests, &schemas, &format!("{at}[{index}]")))
+                items.find_map(|(index, item)| self.in_value(item, &rests, &schema, &format!("{at}[{index}]")))
             }
             _ => None,
         }
     }
 
     /// Returns why an argument that no path covers may take the place of one.
-    fn beside(&self, name: &str, place: &str, rests: &[Rest<'_>], schemas: &[&Value]) -> Option<String> {
+    fn beside(&self, name: &str, place: &str, rests: &[Rest<'_>], schema: &Fields<'_>) -> Option<String> {
         if self.listed.contains(&place) {
             return None;
         }
         let argument = foreign_text::json(&Value::from(place));
-        if declared(schemas, name).is_empty() {
+        if !schema.has(name) {
             return Some(format!("the schema of the tool does not declare {argument}"));
         }
         let is_like =
             |rest: &&Rest<'_>| rest.is_own && matches!(rest.steps, [Step::Field(field), ..] if looks_like(field, name));
         rests.iter().find(is_like).map(|_| format!("{argument} looks like one of them"))
-    }
-
-    /// Adds the schemas that those refer to, combine or choose from.
-    fn expanded<'s>(&'s self, mut schemas: Vec<&'s Value>) -> Vec<&'s Value> {
-        let mut next = 0;
-        while next < schemas.len().min(MOST_SCHEMAS) {
-            let schema = schemas[next];
-            let reference = schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
-            let target = reference.and_then(|pointer| self.schema.pointer(pointer));
-            let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
-            let branches = ["if", "then", "else"].into_iter().filter_map(|key| schema.get(key));
-            for found in target.into_iter().chain(parts).chain(branches) {
-                if !schemas.iter().any(|known| std::ptr::eq(*known, found)) {
-                    schemas.push(found);
-                }
-            }
-            next += 1;
-        }
-        schemas.truncate(MOST_SCHEMAS);
-        schemas
     }
 }
 
@@ -142,11 +180,6 @@ impl<'p> Rest<'p> {
             _ => self,
         }
     }
-}
-
-/// Returns the schemas of a field, exactly by that name.
-fn declared<'s>(schemas: &[&'s Value], name: &str) -> Vec<&'s Value> {
-    schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()?.get(name)).collect()
 }
 
 #[cfg(test)]

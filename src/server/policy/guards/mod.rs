@@ -15,14 +15,14 @@ use serde_json::{Map, Value};
 
 use crate::lang::internal::foreign_text;
 use crate::server::origins::{
-    Origins, Part, Source as Gave, Standing, UrlRules, addresses, hosts, listed_hosts, may_be_list,
+    Origins, Part, Source as Gave, Standing, UrlRules, addresses, hosts, is_name, listed_hosts, may_be_list,
 };
 
 use super::{Fit, Policy, Source, ToolName, ToolPattern, Verdict};
 
 use bounds::Bound;
 use declared::Siblings;
-use path::ArgumentPath;
+use path::{ArgumentPath, Covered};
 
 /// Longest value that a message shows.
 const SHOWN: usize = 100;
@@ -140,7 +140,7 @@ impl Policy {
             if strictest.as_ref().is_some_and(|before| before.verdict >= guard.otherwise) {
                 continue;
             }
-            let found = guard.objection(arguments, origins).or_else(|| guard.stray(arguments, schema, &guards));
+            let found = guard.objection(arguments, schema, origins).or_else(|| guard.stray(arguments, schema, &guards));
             strictest = found.or(strictest);
         }
         strictest
@@ -202,11 +202,19 @@ impl Guard {
         })
     }
 
-    fn objection(&self, arguments: &Map<String, Value>, origins: Option<&Origins>) -> Option<Objection> {
+    fn objection(
+        &self,
+        arguments: &Map<String, Value>,
+        schema: &Value,
+        origins: Option<&Origins>,
+    ) -> Option<Objection> {
         let mut found = None;
         for path in &self.arguments {
-            path.values(arguments, &mut |place, value| {
-                if found.is_none() {
+            path.values(arguments, schema, &mut |covered| {
+                let Covered { place, value, is_key } = covered;
+                // The name of an amount is no amount.
+                let is_label = is_key && self.has_only_bounds() && value.as_str().is_some_and(is_name);
+                if found.is_none() && !is_label {
                     found = self.failed(value, origins).map(|why| (place.to_owned(), value.clone(), why));
                 }
             });
@@ -222,6 +230,16 @@ impl Guard {
         let argument = foreign_text::line(&place);
         let rule = format!("{} guards `{argument}`, and its value {shown} {why}", self.title());
         Some(Objection { verdict: self.otherwise, rule })
+    }
+
+    /// Returns whether all conditions are bounds of numbers.
+    fn has_only_bounds(&self) -> bool {
+        let has_others = self.from.is_some()
+            || !self.not_from.is_empty()
+            || self.one_of.is_some()
+            || self.matches.is_some()
+            || self.domains.is_some();
+        !has_others
     }
 
     /// Returns the objection to an argument that the server may take in the place of a guarded one.

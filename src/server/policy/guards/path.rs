@@ -5,14 +5,23 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::lang::internal::{canonical, foreign_text};
-use crate::server::origins::is_name;
+
+use super::declared::Fields;
 
 /// A path to the values of a guard, such as `recipients[*]` or `event.attendees[*].email`. It covers all scalars at and
-/// below its end. `*` is any argument.
+/// below its end, and the keys there, and at a `*`, that the schema of the tool does not declare: such a key is data, as
+/// the address in `{"eve@example.org": "writer"}`. `*` is any argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ArgumentPath {
     text: String,
     steps: Vec<Step>,
+}
+
+/// A scalar or a key that a path covers.
+pub(super) struct Covered<'v> {
+    pub(super) place: &'v str,
+    pub(super) value: &'v Value,
+    pub(super) is_key: bool,
 }
 
 /// A step of a path.
@@ -51,9 +60,9 @@ impl ArgumentPath {
         &self.steps
     }
 
-    /// Calls `each` with the place and the value of each scalar that the path covers.
-    pub(super) fn values(&self, arguments: &Map<String, Value>, each: &mut dyn FnMut(&str, &Value)) {
-        in_fields(arguments, &self.steps, "", each);
+    /// Calls `each` with each scalar and each key that the path covers.
+    pub(super) fn values(&self, arguments: &Map<String, Value>, schema: &Value, each: &mut dyn FnMut(Covered<'_>)) {
+        in_fields(arguments, &self.steps, &Fields::of(schema), "", each);
     }
 
     /// Returns what the schema of a tool lacks of the path: "no argument `to`".
@@ -80,37 +89,44 @@ impl fmt::Display for ArgumentPath {
     }
 }
 
-fn in_fields(fields: &Map<String, Value>, steps: &[Step], at: &str, each: &mut dyn FnMut(&str, &Value)) {
+fn in_fields(
+    fields: &Map<String, Value>,
+    steps: &[Step],
+    schema: &Fields<'_>,
+    at: &str,
+    each: &mut dyn FnMut(Covered<'_>),
+) {
     for (name, value) in fields {
+        let rest = match steps {
+            [] => steps,
+            [Step::Any, rest @ ..] => rest,
+            [Step::Field(field), rest @ ..] if canonical(name) == *field => rest,
+            [Step::Field(_), ..] => continue,
+        };
         let place = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-        match steps {
-            [] => {
-                // A key may be data, such as an address.
-                if !is_name(name) {
-                    each(&place, &Value::String(name.clone()));
-                }
-                in_value(value, &[], &place, each);
-            }
-            [Step::Any, rest @ ..] => in_value(value, rest, &place, each),
-            [Step::Field(field), rest @ ..] if canonical(name) == *field => in_value(value, rest, &place, each),
-            [Step::Field(_), ..] => {}
+        if !matches!(steps, [Step::Field(_), ..]) && !schema.has(name) {
+            each(Covered { place: &place, value: &Value::String(name.clone()), is_key: true });
         }
+        in_value(value, rest, &schema.field(name), &place, each);
     }
 }
 
-fn in_value(value: &Value, steps: &[Step], at: &str, each: &mut dyn FnMut(&str, &Value)) {
+fn in_value(value: &Value, steps: &[Step], schema: &Fields<'_>, at: &str, each: &mut dyn FnMut(Covered<'_>)) {
     match value {
-        Value::Object(fields) => in_fields(fields, steps, at, each),
+        Value::Object(fields) => in_fields(fields, steps, schema, at, each),
         Value::Array(items) => {
             // `recipients.email` covers the items as `recipients[*].email` does.
             let rest = match steps {
                 [Step::Any, rest @ ..] => rest,
                 steps => steps,
             };
-            items.iter().enumerate().for_each(|(index, item)| in_value(item, rest, &format!("{at}[{index}]"), each));
+            let schema = schema.items();
+            for (index, item) in items.iter().enumerate() {
+                in_value(item, rest, &schema, &format!("{at}[{index}]"), each);
+            }
         }
         Value::Null => {}
         // A scalar in place of a list is its only item; one in place of an object has no such field, and is all there is.
-        scalar => each(at, scalar),
+        scalar => each(Covered { place: at, value: scalar, is_key: false }),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The person sees the name of every argument. If the arguments are too large, values are cut, the longest first, each
 //! to a prefix with its size; then the items of arrays, the innermost levels, and the fields of inner objects, each
-//! with their number. Every omission is marked in its place. No question is asked about a call if not all of its
-//! arguments can be named.
+//! with their number. Every omission is marked in its place. So is a long run of blanks, which would move what follows
+//! out of sight. No question is asked about a call if not all of its arguments can be named.
 
 use std::fmt::{self, Write};
 
@@ -16,6 +16,8 @@ use crate::server::identity::sha256;
 const SHOWN: usize = 8_000;
 /// Maximum length of a server, tool or argument name as shown, in characters.
 const LONGEST_NAME: usize = 500;
+/// Maximum number of blanks and invisible characters in a row that are shown as they are.
+const MOST_BLANKS: usize = 8;
 /// Maximum length of a rule as shown, in characters.
 const LONGEST_RULE: usize = 2_000;
 
@@ -209,15 +211,43 @@ impl Caps {
 fn write_text(out: &mut Bounded, text: &str, most: usize) -> fmt::Result {
     out.write_str("\"")?;
     let mut written = 0;
-    for c in text.chars() {
-        let escaped = escaped(c);
-        written += escaped.chars().count();
+    for piece in pieces(text, escaped) {
+        written += piece.chars().count();
         if written > most {
             return write!(out, "…\" ({} bytes in all)", text.len());
         }
-        out.write_str(&escaped)?;
+        out.write_str(&piece)?;
     }
     out.write_str("\"")
+}
+
+/// Splits a text into its characters as shown, and long runs of blanks, each as its number: `\{3000 blanks}`. A text in
+/// quotes cannot contain that, since its backslashes are doubled.
+fn pieces(text: &str, shown: fn(char) -> String) -> impl Iterator<Item = String> {
+    let is_blank = |c: char| c.is_whitespace() || !is_seen(c);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        if !is_blank(first) {
+            rest = &rest[first.len_utf8()..];
+            return Some(shown(first));
+        }
+        let (run, behind) = rest.split_at(rest.find(|c| !is_blank(c)).unwrap_or(rest.len()));
+        let count = run.chars().count();
+        if count <= MOST_BLANKS {
+            rest = &rest[first.len_utf8()..];
+            return Some(shown(first));
+        }
+        rest = behind;
+        let kind = if run.chars().all(|c| c == ' ') {
+            "blanks".to_owned()
+        } else if run.chars().all(|c| c == first) {
+            format!("times {}", escaped(first))
+        } else {
+            "blanks and invisible characters".to_owned()
+        };
+        Some(format!("\\{{{count} {kind}}}"))
+    })
 }
 
 /// Returns a character as shown in a quoted text, always visible.
@@ -237,21 +267,23 @@ fn visible(c: char) -> String {
     if is_seen(c) { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
 }
 
-/// Returns false for a control character, and for one that is invisible or looks like a space.
+/// Returns false for a control character, and for one that is invisible, looks like a space, or that fonts show as they
+/// like (private use).
 pub(in crate::server) fn is_seen(c: char) -> bool {
-    let is_unseen = |c: char| shows_nothing(c) || (c.is_whitespace() && c != ' ');
+    let is_private = |c: char| matches!(c, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{10FFFF}');
+    let is_unseen = |c: char| shows_nothing(c) || is_private(c) || (c.is_whitespace() && c != ' ');
     !(c.is_control() || (!c.is_ascii() && is_unseen(c)))
 }
 
 /// Formats a text on one line without quotes, with all characters visible; a long one is truncated.
 fn cut(text: &str, most: usize) -> String {
     let mut shown = String::new();
-    for (at, c) in text.chars().enumerate() {
+    for (at, piece) in pieces(text, visible).enumerate() {
         if at == most {
             let _ = write!(shown, "… ({} bytes in all)", text.len());
             break;
         }
-        shown.push_str(&visible(c));
+        shown.push_str(&piece);
     }
     shown
 }

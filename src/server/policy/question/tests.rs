@@ -55,6 +55,53 @@ fn items_are_cut_before_levels_and_levels_before_names() {
 }
 
 #[test]
+fn long_runs_of_blanks_are_their_number() {
+    for (blanks, shown) in [
+        (" ".repeat(8), " ".repeat(8)),
+        (" ".repeat(9), "\\{9 blanks}".to_owned()),
+        (" ".repeat(3_000), "\\{3000 blanks}".to_owned()),
+        ("\n".repeat(8), "\\n".repeat(8)),
+        ("\n".repeat(300), "\\{300 times \\n}".to_owned()),
+        ("\t".repeat(20), "\\{20 times \\t}".to_owned()),
+        ("\u{a0}".repeat(20), "\\{20 times \\u{a0}}".to_owned()),
+        ("\u{200b}".repeat(20), "\\{20 times \\u{200b}}".to_owned()),
+        ("\u{2800} \n".repeat(20), "\\{60 blanks and invisible characters}".to_owned()),
+        (format!("{}x{}", " ".repeat(20), " ".repeat(30)), "\\{20 blanks}x\\{30 blanks}".to_owned()),
+        ("\\{9 blanks}".to_owned(), "\\\\{9 blanks}".to_owned()),
+    ] {
+        let text = question(json!({"text": format!("hi{blanks}and send the chats to eve")})).to_string();
+        assert!(text.contains(&format!("\"text\": \"hi{shown}and send the chats to eve\"")), "{blanks:?}: {text}");
+        // A longer name is not shown at all.
+        if blanks.len() < LONGEST_NAME / 2 {
+            let text = question(json!({format!("to{blanks}eve"): "x"})).to_string();
+            assert!(text.contains(&format!("\"to{shown}eve\": \"x\"")), "{blanks:?}: {text}");
+        }
+    }
+    let named = Question { rule: format!("a{}b", " ".repeat(500)), ..question(json!({})) }.to_string();
+    assert!(named.ends_with("because a\\{500 blanks}b."), "{named}");
+}
+
+#[test]
+fn characters_that_may_show_nothing_are_code_points() {
+    for c in [
+        '\u{13430}',
+        '\u{1343f}',
+        '\u{1d159}',
+        '\u{fffc}',
+        '\u{e000}',
+        '\u{f8ff}',
+        '\u{f0000}',
+        '\u{10fffd}',
+        '\u{e0100}',
+    ] {
+        let text = question(json!({"text": format!("a{c}z")})).to_string();
+        assert!(text.contains(&format!("\"a\\u{{{:x}}}z\"", u32::from(c))), "{text}");
+    }
+    let text = question(json!({"text": "naïve — 日本 😀 ½"})).to_string();
+    assert!(text.contains("\"naïve — 日本 😀 ½\""), "{text}");
+}
+
+#[test]
 fn what_cannot_be_shown_as_a_whole_says_so() {
     let many: Map<String, Value> = (0..3_000).map(|at| (format!("argument {at}"), at.into())).collect();
     let many = question(many.into());

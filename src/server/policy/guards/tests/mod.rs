@@ -60,7 +60,7 @@ fn values_come_from_the_named_sources() {
         json!({"recipients": "ANN@example.org", "cc": ["Carl Ott <carl@example.net>", null]}),
         json!({"recipients": [], "cc": null}),
         json!({"body": "x"}),
-        json!({"recipients": [{"name": "Ann", "address": {"mail": "ann@example.org"}}]}),
+        json!({"recipients": [["ann@example.org"], null]}),
     ] {
         assert_eq!(check(arguments.clone()), None, "{arguments}");
     }
@@ -82,8 +82,8 @@ fn values_come_from_the_named_sources() {
             ),
         ),
         (
-            json!({"cc": {"to": ["new@example.com"]}}),
-            "`cc.to[0]`, and its value \"new@example.com\" did not come from contacts/*, user; no tool has returned it"
+            json!({"cc": [["new@example.com"]]}),
+            "`cc[0][0]`, and its value \"new@example.com\" did not come from contacts/*, user; no tool has returned it"
                 .to_owned(),
         ),
         (
@@ -98,6 +98,72 @@ fn values_come_from_the_named_sources() {
     // Other tools are not guarded.
     let other = ToolName::alone("mail", "archive");
     assert!(policy.objection(&other, &json!({}), json!({"cc": "x"}).as_object().expect("an object"), None).is_none());
+}
+
+#[test]
+fn keys_that_the_schema_does_not_declare_are_compared() {
+    let any = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let people = json!({"type": "array", "items": {"type": "object", "properties": {
+        "email": {}, "role": {}, "by": {"$ref": "#/$defs/person"}}}});
+    let schema = json!({
+        "properties": {
+            "users": any, "people": people, "open": {}, "budget": any,
+            "teams": {"patternProperties": {".*": {"properties": {"email": {}, "role": {}}}}},
+            "named": {"anyOf": [{"type": "string"}, {"properties": {"email": {}}}]},
+        },
+        "$defs": {"person": {"allOf": [{"properties": {"name": {}}}]}},
+    });
+    let check = |guard: Value, arguments: &Value| {
+        let mut guard = guard;
+        guard["tool"] = "mail/share".into();
+        let policy = policy(&json!({"guards": [guard]}));
+        let (origins, arguments) = (Arc::new(Origins::new()), arguments.as_object().expect("an object"));
+        origins.add_words("share it with ann and ann@home.example as writer");
+        policy.objection(&ToolName::alone("mail", "share"), &schema, arguments, Some(&origins)).is_none()
+    };
+    let from = |path: &str| json!({"argument": path, "from": ["user"]});
+    for (guard, arguments) in [
+        (from("users"), json!({"users": {"ann": "writer", "ann@home.example": null}})),
+        (from("users[*]"), json!({"users": {"ann": "writer"}})),
+        (from("people"), json!({"people": [{"email": "ann@home.example", "role": "writer", "by": {"name": "ann"}}]})),
+        (from("people[*].email"), json!({"people": [{"email": "ann@home.example", "role": "reader"}]})),
+        (from("people.email"), json!({"people": {"email": "ann@home.example"}})),
+        (from("teams[*].email"), json!({"teams": {"ann": {"email": "ann@home.example", "role": "reader"}}})),
+        (from("named"), json!({"named": {"email": "ann@home.example"}})),
+        (from("*"), json!({"open": "ann"})),
+        (json!({"argument": "users", "one_of": ["ann", "reader"]}), json!({"users": {"ann": "reader"}})),
+        (json!({"argument": "budget", "at_most": 5}), json!({"budget": {"EUR": 5, "5": 1}})),
+    ] {
+        assert!(check(guard.clone(), &arguments), "{guard} {arguments}");
+    }
+    for (guard, arguments) in [
+        (from("users"), json!({"users": {"eve": "writer"}})),
+        (from("users"), json!({"users": {"eve": true}})),
+        (from("users"), json!({"users": {"eve": null}})),
+        (from("users"), json!({"users": {"eve": {}}})),
+        (from("users"), json!({"users": {"eve": []}})),
+        (from("users"), json!({"users": {"eve-evil_org": "writer"}})),
+        (from("users"), json!({"users": {"ann": {"eve": null}}})),
+        (from("users"), json!({"users": [{"eve": null}]})),
+        (from("users[*]"), json!({"users": {"eve": "writer"}})),
+        (from("*"), json!({"users": {"eve": null}})),
+        (from("*"), json!({"eve": null})),
+        (from("people"), json!({"people": [{"Email": null}]})),
+        (from("people"), json!({"people": [{"by": {"eve": null}}]})),
+        (from("people[*].email"), json!({"people": {"eve@evil.org": {"email": "ann@home.example"}}})),
+        (from("people[*].email"), json!({"people": {"eve": {"email": "ann@home.example"}}})),
+        (from("people[*].email"), json!({"people": [{"email": {"eve": "ann"}}]})),
+        (from("teams[*].email"), json!({"teams": {"eve": {"email": "ann@home.example"}}})),
+        (from("named"), json!({"named": {"mail": "ann@home.example"}})),
+        (json!({"argument": "users", "one_of": ["reader"]}), json!({"users": {"eve": "reader"}})),
+        (json!({"argument": "users", "matches": "[a-z]+@home.example"}), json!({"users": {"eve": "a@home.example"}})),
+        (json!({"argument": "users", "domain": ["home.example"]}), json!({"users": {"evil.example": "home.example"}})),
+        (json!({"argument": "users", "not_from": ["user"]}), json!({"users": {"ann@home.example": "x"}})),
+        (json!({"argument": "budget", "at_most": 5}), json!({"budget": {"EUR": 6}})),
+        (json!({"argument": "budget", "at_most": 5}), json!({"budget": {"6": 5}})),
+    ] {
+        assert!(!check(guard.clone(), &arguments), "{guard} {arguments}");
+    }
 }
 
 #[test]
@@ -200,6 +266,12 @@ fn conditions_on_values_need_no_origin() {
                 json!("\"eve@evil.example\"@home.example"),
                 json!("=?utf-8?q?eve=40evil.example?= b@home.example"),
                 json!("g:a@evil.example,b@home.example"),
+                json!("@evil.example:b@home.example"),
+                json!("evil.example!b@home.example"),
+                json!("b%evil.example@home.example"),
+                json!("b\u{ff20}evil.example@home.example"),
+                json!("-OQueueDirectory=.@home.example"),
+                json!("|cmd@home.example"),
             ],
         ),
         (
@@ -268,6 +340,10 @@ fn conditions_on_values_need_no_origin() {
                 json!("https://example.org:8443/"),
                 json!("ftp://example.org/"),
                 json!("example.org."),
+                json!("ann@xn--0049.example.com"),
+                json!("xn--.example.com"),
+                json!("-bi@example.org"),
+                json!("ann@-x.example.com"),
             ],
         ),
         (

@@ -4,6 +4,8 @@
 //! some read `0x7f.1` as an address, decode `%2e`, or map characters of other widths. Only texts are read here about
 //! which they agree. `tests/guards` compares this with several of them.
 
+mod hidden;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::Url;
@@ -93,7 +95,14 @@ pub(super) fn authority_of_source(url: &str) -> Option<String> {
 
 /// Returns a host without a URL around it, in lowercase.
 pub(in crate::server) fn bare_host(text: &str) -> Option<String> {
-    is_host(text).then(|| text.to_ascii_lowercase())
+    (is_host(text) && is_decodable(text)).then(|| text.to_ascii_lowercase())
+}
+
+/// Returns whether each label `xn--…` of a host is one: some libraries decode others to signs.
+fn is_decodable(host: &str) -> bool {
+    let has_code = host.split('.').any(|label| label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--")));
+    let is_same = |url: Url| url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host));
+    !has_code || Url::parse(&format!("https://{host}/")).is_ok_and(is_same)
 }
 
 /// Returns the host of a host with a port.
@@ -132,9 +141,8 @@ fn read<'t>(scheme: &str, rest: &'t str) -> Result<Authority<'t>, &'static str> 
     if authority.contains('@') {
         return Err("it has user information");
     }
-    // Old parsers end the authority at a slash only.
-    if !tail.starts_with('/') && tail.contains('@') {
-        return Err("it has an `@` before its path");
+    if !tail.starts_with('/') && may_be_host(tail) {
+        return Err("its host may go on behind a `?` or `#`");
     }
     if authority.contains('%') || tail.contains(['[', ']']) || tail.matches('#').count() > 1 {
         return Err("it has a character where a URL cannot have it");
@@ -155,6 +163,13 @@ fn read<'t>(scheme: &str, rest: &'t str) -> Result<Authority<'t>, &'static str> 
         return Err("its host is written in an unusual form");
     }
     Ok(Authority { host, port })
+}
+
+/// Returns whether a query or a fragment directly behind the host may be part of it: old parsers end the authority at a
+/// slash only, or at the last `@`.
+fn may_be_host(tail: &str) -> bool {
+    let before_path = tail.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    tail.contains('@') || [".", ":", "%2e", "%3a", "%40"].iter().any(|sign| before_path.contains(sign))
 }
 
 fn port_of(digits: &str) -> Option<u16> {
@@ -185,7 +200,7 @@ fn has_another_url(tail: &str) -> bool {
 
 /// Returns whether a text is a host in its usual form: labels of ASCII letters, digits, `-` and `_`, of which the last
 /// one begins with a letter, or an IPv4 address of four decimal numbers.
-fn is_host(text: &str) -> bool {
+pub(super) fn is_host(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
             && label.len() <= LONGEST_HOST.1
@@ -209,6 +224,9 @@ fn is_ipv6(host: &str) -> bool {
 /// # Errors
 /// Returns why parsers may read one of them differently, as a clause.
 pub(in crate::server) fn links(text: &str, rules: &UrlRules) -> Result<Vec<String>, &'static str> {
+    if hidden::has_hidden_link(text) {
+        return Err("it is a link only once breaks are removed, or references and escapes are decoded");
+    }
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"');
     let mut found = Vec::new();
     for word in text.split(is_end) {
@@ -262,7 +280,9 @@ fn is_bare_link_start(word: &str, at: usize) -> bool {
         return !before.ends_with(['/', '\\', ':', '.', '-', '?', '&', '#', '~', '%', '+']);
     }
     // A browser needs no slashes after these.
-    let special = ["http:", "https:", "ftp:", "ws:", "wss:"].iter().find(|scheme| rest.starts_with(**scheme));
+    let special = ["http:", "https:", "ftp:", "ws:", "wss:", "file:/", "file:\\"]
+        .iter()
+        .find(|scheme| rest.starts_with(**scheme));
     special.is_some_and(|scheme| rest.len() > scheme.len())
 }
 
@@ -292,6 +312,8 @@ mod tests {
             ("https://a.example:80/", "a.example:80"),
             ("https://a.example/@user/x,y;z=1", "a.example"),
             ("https://a.example?x=1", "a.example"),
+            ("https://a.example#x-1/b.c", "a.example"),
+            ("https://a.example/?x=1.5&y=a:b#z.9", "a.example"),
             ("https://a.example/go?to=https://b.example/", "a.example"),
             ("https://xn--bcher-kva.example/%20", "xn--bcher-kva.example"),
             ("https://my_bucket.a.example/", "my_bucket.a.example"),
@@ -327,6 +349,13 @@ mod tests {
             "https://@a.example/",
             "https://a.example?@b.example/",
             "https://a.example#@b.example/",
+            "https://a.example#.b.example/",
+            "https://a.example?.b.example",
+            "https://a.example#:80/",
+            "https://a.example?x.b.example/",
+            "https://a.example#%2eb.example/",
+            "https://a.example?u:p%40b.example/",
+            "https://a.example:443#.b.example",
             "https://a.example:80@b.example/",
             "ftp://a.example/",
             "javascript://a.example/%0aalert(1)",
@@ -412,7 +441,11 @@ mod tests {
             "see (https://a.org/x), www.B.org. or //c.org/y and [d](http://d.org:8080)! but no notes.txt, a//b or 3:4";
         assert_eq!(links(text, &rules), Ok(["a.org", "www.b.org", "c.org", "d.org:8080"].map(str::to_owned).to_vec()));
         assert_eq!(links("https://a.org,https://b.org", &rules), Ok(["a.org", "b.org"].map(str::to_owned).to_vec()));
-        assert_eq!(links("a plain text, of words: and/or.", &rules), Ok(Vec::new()));
+        for text in
+            ["a plain text, of words: and/or.", "file:line or file: x", "evil.example/?q=s and eve@evil.example"]
+        {
+            assert_eq!(links(text, &rules), Ok(Vec::new()), "{text}");
+        }
         for text in [
             "https://a.org\\@b.org/",
             "http://3232235521/",
@@ -437,8 +470,22 @@ mod tests {
             "https://a.orghttps://a.org",
             "\u{e4}http(://a.org",
             "https://a.org/?u=https://b@c.org/",
+            "file:\\\\b.org\\x",
+            "file:/b.org/x",
+            "<img src=\"/\t/b.org/p\">",
+            "https&colon;&sol;&sol;b.org",
         ] {
             assert!(links(text, &rules).is_err(), "{text}: {:?}", links(text, &rules));
+        }
+    }
+
+    #[test]
+    fn a_bare_host_can_be_decoded() {
+        for host in ["a.example", "xn--bcher-kva.example", "a-b.c_d.example", "127.0.0.1", "localhost"] {
+            assert_eq!(bare_host(host).as_deref(), Some(host));
+        }
+        for text in ["xn--0049.a.example", "xn--.a.example", "XN--a.example", "a.xn--", "a.example.", "", "a b"] {
+            assert_eq!(bare_host(text), None, "{text}");
         }
     }
 
