@@ -26,26 +26,40 @@
   ([part whole] (percent part whole 1))
   ([part whole digits] (if (zero? whole) nil (round-to (double (/ (* 100 part) whole)) digits))))
 
-;; The text of a number with a point for decimals and nothing between its digits; nil where the
-;; separators contradict each other. A separator that comes last and is no group of three is the point.
+;; A text without a percent sign or currency at its beginning, and without one at its end. Signs are those of Unicode
+;; (Sc) except cents, dollars may have letters before them, codes are those of ISO 4217.
+(defn- without-unit [text]
+  (-> text
+      (str/replace-first #"^(?:%|(?:[A-Z][A-Za-z]{0,2})? ?[$£¤¥֏؋৲৳৻૱௹฿៛₠-⃁꠸﷼﹩＄￡￥￦]|zł|Kč|[Kk]r\.?|Ft|Rs\.?|Rp\.?|RM|Bs\.?|Fr\.?|SFr\.?|FCFA|CFA|DM|TL|[KTU]Sh|Dhs?|DH|S/\.?|B/\.|lei|руб\.?|р\.|грн\.?|лв\.?|ден\.?|дин\.?|din\.|元|円|圓|원|R|AED|AFN|ALL|AMD|ANG|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BGN|BHD|BIF|BMD|BND|BOB|BOV|BRL|BSD|BTN|BWP|BYN|BZD|CAD|CDF|CHE|CHF|CHW|CLF|CLP|CNH|CNY|COP|COU|CRC|CUC|CUP|CVE|CZK|DEM|DJF|DKK|DOP|DZD|EGP|ERN|ESP|ETB|EUR|FIM|FJD|FKP|FRF|GBP|GEL|GHS|GIP|GMD|GNF|GRD|GTQ|GYD|HKD|HNL|HRK|HTG|HUF|IDR|IEP|ILS|INR|IQD|IRR|ISK|ITL|JMD|JOD|JPY|KES|KGS|KHR|KMF|KPW|KRW|KWD|KYD|KZT|LAK|LBP|LKR|LRD|LSL|LTL|LVL|LYD|MAD|MDL|MGA|MKD|MMK|MNT|MOP|MRU|MUR|MVR|MWK|MXN|MXV|MYR|MZN|NAD|NGN|NIO|NLG|NOK|NPR|NZD|OMR|PAB|PEN|PGK|PHP|PKR|PLN|PTE|PYG|QAR|RON|RSD|RUB|RWF|SAR|SBD|SCR|SDG|SEK|SGD|SHP|SLE|SLL|SOS|SRD|SSP|STN|SVC|SYP|SZL|THB|TJS|TMT|TND|TOP|TRY|TTD|TWD|TZS|UAH|UGX|USD|USN|UYI|UYU|UYW|UZS|VED|VES|VND|VUV|WST|XAF|XAG|XAU|XBT|XCD|XCG|XOF|XPD|XPF|XPT|YER|ZAR|ZMW|ZWG|ZWL) *([^A-Za-z]|$)" "$1")
+      (str/replace-first #"([^A-Za-z]) *(?:%|(?:[A-Z][A-Za-z]{0,2})?[$£¤¥֏؋৲৳৻૱௹฿៛₠-⃁꠸﷼﹩＄￡￥￦]|zł|Kč|[Kk]r\.?|Ft|Rs\.?|Rp\.?|RM|Bs\.?|Fr\.?|SFr\.?|FCFA|CFA|DM|TL|[KTU]Sh|Dhs?|DH|S/\.?|B/\.|lei|руб\.?|р\.|грн\.?|лв\.?|ден\.?|дин\.?|din\.|元|円|圓|원|AED|AFN|ALL|AMD|ANG|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BGN|BHD|BIF|BMD|BND|BOB|BOV|BRL|BSD|BTN|BWP|BYN|BZD|CAD|CDF|CHE|CHF|CHW|CLF|CLP|CNH|CNY|COP|COU|CRC|CUC|CUP|CVE|CZK|DEM|DJF|DKK|DOP|DZD|EGP|ERN|ESP|ETB|EUR|FIM|FJD|FKP|FRF|GBP|GEL|GHS|GIP|GMD|GNF|GRD|GTQ|GYD|HKD|HNL|HRK|HTG|HUF|IDR|IEP|ILS|INR|IQD|IRR|ISK|ITL|JMD|JOD|JPY|KES|KGS|KHR|KMF|KPW|KRW|KWD|KYD|KZT|LAK|LBP|LKR|LRD|LSL|LTL|LVL|LYD|MAD|MDL|MGA|MKD|MMK|MNT|MOP|MRU|MUR|MVR|MWK|MXN|MXV|MYR|MZN|NAD|NGN|NIO|NLG|NOK|NPR|NZD|OMR|PAB|PEN|PGK|PHP|PKR|PLN|PTE|PYG|QAR|RON|RSD|RUB|RWF|SAR|SBD|SCR|SDG|SEK|SGD|SHP|SLE|SLL|SOS|SRD|SSP|STN|SVC|SYP|SZL|THB|TJS|TMT|TND|TOP|TRY|TTD|TWD|TZS|UAH|UGX|USD|USN|UYI|UYU|UYW|UZS|VED|VES|VND|VUV|WST|XAF|XAG|XAU|XBT|XCD|XCG|XOF|XPD|XPF|XPT|YER|ZAR|ZMW|ZWG|ZWL)$" "$1")
+      str/trim))
+
+;; The text of a number with a point for decimals and nothing between its digits; nil if its separators are no grouping:
+;; a group has three digits, or two before the last in Indian numbers, and a number has one kind of grouping.
 (defn- plain-digits [text]
-  (let [comma (str/last-index-of text ",")
-        point (str/last-index-of text ".")]
+  (let [[_ whole mark] (re-matches #"(.*\d)([,.])(?:--?|[–—])" text)]
     (cond
-      (and comma point) (if (< comma point)
-                          (str/replace text "," "")
-                          (-> text (str/replace "." "") (str/replace "," ".")))
-      (and comma (re-matches #"[^,]{1,3}(,\d{3})+" text)) (str/replace text "," "")
-      (and comma (= comma (str/index-of text ","))) (str/replace text "," ".")
-      (and point (re-matches #"[^.]{1,3}(\.\d{3}){2,}" text)) (str/replace text "." "")
-      comma nil
-      :else text)))
+      whole (let [digits (plain-digits (str whole mark "0"))] (if digits (subs digits 0 (- (count digits) 2)) nil))
+      (re-matches #"(?:[1-9][0-9]{0,2}|0[0-9]{1,2}),[0-9]{3}" text) (str/replace text "," "")
+      (re-matches #"[0-9]+[.,]?|[0-9]*[.,][0-9]+" text) (str/replace text "," ".")
+      (re-matches #"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?" text) (str/replace text "," "")
+      (re-matches #"[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?" text) (str/replace text "," "")
+      (re-matches #"[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]*)?" text) (-> text (str/replace "." "") (str/replace "," "."))
+      (re-matches #"[0-9]{1,3}(?:(?: [0-9]{3})+|(?:['’][0-9]{3})+|(?:_[0-9]{3})+)(?:[.,][0-9]*)?" text)
+      (-> text (str/replace #"[ '’_]" "") (str/replace "," "."))
+      :else nil)))
+
+;; The sign at the beginning of a text and the text after it.
+(defn- sign-and-rest [text]
+  (rest (re-matches #"([-+−]?) *(.*)" text)))
 
 (defn parse-number
-  "Parses a number with currency, separators or percent: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`; else nil.
+  "Parses one number with a currency, separators or percent: `$1,234.50`, `1.234,50 €`, `R$ 5`, `(12)`, `15%`. Any other
+   text is nil, such as two numbers, or digits grouped other than by three.
    Whole numbers become integers; a number is returned unchanged."
   {:arglists [[text]]
    :examples [["(map parse-number [\"$1,234.50\" \"1.234,50 €\" \"(12)\" \"15%\" \"n/a\"])" "(1234.5 1234.5 -12 15 nil)"]
+              ["(map parse-number [\"45,00 zł\" \"1 234\" \"12 34\"])" "(45.0 1234 nil)"]
               ["(parse-number 7)" "7"]]
    :aliases [->number to-number parse-amount]}
   [text]
@@ -53,19 +67,21 @@
     (number? text) text
     (not (string? text)) nil
     :else
-    (let [bare (-> text
-                   (str/replace #"[\s\u00a0\u202f_'’]" "")
-                   (str/replace #"^[A-Z]{3}|[A-Z]{3}$" "")
-                   (str/replace #"[$€£¥₹%]" ""))
-          [_ open sign number close] (re-matches #"(\()?([-+−])?([\d.,]*\d[\d.,]*)(\))?" bare)
-          digits (if number (plain-digits number) nil)
+    (let [[outer text] (-> text (str/replace #"[\s\u00a0\u2007\u2009\u202f]" " ") str/trim sign-and-rest)
+          text (without-unit text)
+          [_ enclosed] (re-matches #"\( *(.*?) *\)" text)
+          [inner text] (sign-and-rest (without-unit (or enclosed text)))
+          text (without-unit text)
+          digits (plain-digits text)
           value (cond
-                  (nil? digits) (parse-double bare)
+                  (and (not= "" outer) (or enclosed (not= "" inner))) nil
+                  (re-matches #"[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+" text) (parse-double text)
+                  (nil? digits) nil
                   (re-find #"\." digits) (parse-double digits)
-                  :else (or (parse-long digits) (parse-double digits)))]
+                  :else (or (parse-long digits) (bigint digits)))]
       (cond
         (nil? value) nil
-        (or (and open close) (contains? #{"-" "−"} sign)) (- value)
+        (or enclosed (contains? #{"-" "−"} (str outer inner))) (- value)
         :else value))))
 
 (defn format-bytes
@@ -111,3 +127,34 @@
     (nil? x) false
     (boolean? x) false
     :else (nil? (parse-double (str/trim (str x))))))
+
+(defn BigInteger.
+  "The integer that a string denotes, optionally in another radix."
+  {:arglists [[s] [s radix]]
+   :examples [["(BigInteger. \"123\")" "123"] ["(BigInteger. \"ff\" 16)" "255"]]}
+  ([s] (BigInteger. s 10))
+  ([s radix]
+   (let [number (string->number s radix)]
+     (if (integer? number)
+       number
+       (throw (NumberFormatException. (str "`BigInteger.` expected the digits of an integer, got " (pr-str s))))))))
+
+(defn .divide
+  "The quotient: of integers without its fraction, as of Java's `BigInteger`, of others exact or as a double."
+  {:examples [["(.divide 7 2)" "3"] ["(.divide 1M 4M)" "0.25M"]]}
+  [a b]
+  (if (and (integer? a) (integer? b)) (quot a b) (/ a b)))
+
+(defn .add
+  "The sum of two numbers. Collections do not change: `(conj xs x)` gives another one."
+  {:examples [["(.add 2M 3M)" "5M"]]}
+  [a b]
+  (if (number? a)
+    (+' a b)
+    (throw (UnsupportedOperationException. "`.add` adds numbers; collections do not change: `(conj xs x)` gives one with the item, `(swap! state conj x)` keeps it in an atom"))))
+
+(defn .pow
+  "The power of an integer or a decimal by a whole number."
+  {:examples [["(.pow (biginteger 2) 10)" "1024"] ["(.pow 1.5M 2)" "2.25M"]]}
+  [x n]
+  (if (decimal? x) (reduce *' 1M (repeat n x)) (expt x n)))

@@ -250,3 +250,48 @@
   {:examples [["(chunk-next (range 32))" "nil"]]}
   [s]
   (seq (drop 32 s)))
+
+(defn object-array
+  "A vector of values: as many as `x` says, each `nil` or `init`; or the items of a collection. Vectors take the place of arrays."
+  {:arglists [[x] [size init]]
+   :examples [["(object-array 2)" "[nil nil]"] ["(object-array [:a 1])" "[:a 1]"]]}
+  ([x] (if (number? x) (vec (repeat x nil)) (vec x)))
+  ([size init] (if (sequential? init) (vec (take size (concat init (repeat nil)))) (vec (repeat size init)))))
+
+(defn boolean-array
+  "A vector of booleans: as many as `x` says, each `false` or `init`; or the items of a collection. Vectors take the place of arrays."
+  {:arglists [[x] [size init]]
+   :examples [["(boolean-array 2)" "[false false]"] ["(boolean-array [true false])" "[true false]"]]}
+  ([x] (if (number? x) (vec (repeat x false)) (vec x)))
+  ([size init] (if (sequential? init) (vec (take size (concat init (repeat false)))) (vec (repeat size init)))))
+
+(defn int-array
+  "A vector of integers: as many as `x` says, each `0` or `init`; or the items of a collection. Vectors take the place of arrays."
+  {:arglists [[x] [size init]]
+   :examples [["(int-array 2)" "[0 0]"] ["(int-array [1 2])" "[1 2]"]]
+   :aliases [long-array short-array byte-array]}
+  ([x] (if (number? x) (vec (repeat x 0)) (vec x)))
+  ([size init] (if (sequential? init) (vec (take size (concat init (repeat 0)))) (vec (repeat size init)))))
+
+(defn double-array
+  "A vector of doubles: as many as `x` says, each `0.0` or `init`; or the items of a collection. Vectors take the place of arrays."
+  {:arglists [[x] [size init]]
+   :examples [["(double-array 2)" "[0.0 0.0]"] ["(double-array [1.5 2.5])" "[1.5 2.5]"]]
+   :aliases [float-array]}
+  ([x] (if (number? x) (vec (repeat x 0.0)) (vec x)))
+  ([size init] (if (sequential? init) (vec (take size (concat init (repeat 0.0)))) (vec (repeat size init)))))
+
+(defn char-array
+  "A vector of characters: those of a string or collection, or as many as `x` says, each `init` or the null character."
+  {:arglists [[x] [size init]]
+   :examples [["(char-array \"ab\")" "[\\a \\b]"] ["(char-array 2 \\-)" "[\\- \\-]"]]}
+  ([x] (if (number? x) (char-array x (char 0)) (vec x)))
+  ([size init] (if (char? init) (vec (repeat size init)) (vec (take size (concat init (repeat (char 0))))))))
+
+(defn cast
+  "The value if it is of the type, else an error."
+  {:examples [["(cast Number 5)" "5"] ["(try (cast String 5) (catch ClassCastException e :no))" ":no"]]}
+  [type x]
+  (if (or (nil? x) (instance? type x))
+    x
+    (throw (ClassCastException. (str "cannot cast " (pr-str x) " to " type)))))

@@ -73,3 +73,17 @@
                           \^ "_CARET_" \& "_AMPERSAND_" \* "_STAR_" \| "_BAR_" \{ "_LBRACE_" \} "_RBRACE_"
                           \[ "_LBRACK_" \] "_RBRACK_" \/ "_SLASH_" \\ "_BSLASH_" \? "_QMARK_"})]
     (if (symbol? s) (symbol text) text)))
+
+(defn String.
+  "A string: of characters in a vector, from `offset` on and `count` of them if given; a copy of a string."
+  {:arglists [[] [x] [chars offset count]]
+   :examples [["(String. (char-array [\\a \\b]))" "\"ab\""] ["(String. \"ab\")" "\"ab\""]]}
+  ([] "")
+  ([x] (if (sequential? x) (apply str x) (str x)))
+  ([chars offset count] (apply str (take count (drop offset chars)))))
+
+(defn String/CASE_INSENSITIVE_ORDER
+  "A comparator of strings that ignores case."
+  {:examples [["(sort String/CASE_INSENSITIVE_ORDER [\"b\" \"A\"])" "(\"A\" \"b\")"]]}
+  [a b]
+  (.compareToIgnoreCase a b))

@@ -106,7 +106,7 @@ impl Node {
             Node::Define(define) => define.value.iter().chain(&define.metadata).for_each(visit),
             Node::Try(attempt) => {
                 visit(&attempt.body);
-                attempt.catch.iter().map(|(_, handler)| handler).chain(&attempt.finally).for_each(visit);
+                attempt.catches.iter().map(|catch| &catch.body).chain(&attempt.finally).for_each(visit);
             }
             Node::Record(_, nodes) | Node::Set(nodes, _) => nodes.iter().for_each(visit),
             Node::Map(pairs, _) => pairs.iter().flat_map(|(key, value)| [key, value]).for_each(visit),
@@ -278,10 +278,20 @@ pub enum Definition {
 pub struct Try {
     /// The body.
     pub body: Node,
-    /// The slot for the exception and the handler. The first clause catches every exception.
-    pub catch: Option<(u32, Node)>,
+    /// The handlers, of which the first that catches the exception runs.
+    pub catches: Box<[Catch]>,
     /// The cleanup expression: always evaluated, except after a halt.
     pub finally: Option<Node>,
+}
+
+/// A handler of `try`.
+pub struct Catch {
+    /// The class that it catches, without its package; `None` for every exception.
+    pub class: Option<Box<str>>,
+    /// The slot for the exception.
+    pub slot: u32,
+    /// The handler.
+    pub body: Node,
 }
 
 /// A group of functions that may refer to each other.

@@ -39,6 +39,15 @@ fn assert_none(programs: &[&str]) {
 }
 
 #[test]
+fn text_that_a_page_hides_is_noted() {
+    assert_note(
+        "html/text left out 7 characters that the page does not display; `:hidden true` keeps them",
+        &["(html/text \"<p hidden>Preview</p>x\")", "(html/text \"<i style='display: none'>Pre view</i>x\")"],
+    );
+    assert_none(&["(html/text \"<p hidden> </p>x\")", "(html/text \"<p hidden>Preview</p>x\" :hidden true)"]);
+}
+
+#[test]
 fn a_key_that_no_record_has_is_noted() {
     assert_note(
         ":sendr is in none of 3 records; did you mean :sender?",

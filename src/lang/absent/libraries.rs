@@ -180,6 +180,10 @@ const CLASSES: &[(&[&str], &str)] = &[
         &["HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "Hashtable", "Properties", "Map"],
         "use a map instead: `{}`, `(assoc m k v)`, `(get m k default)`, `(update m k (fnil inc 0))`",
     ),
+    (
+        &["PersistentQueue", "Queue", "Deque"],
+        "a vector is a queue too: `(conj q x)` adds at the end, `(first q)` is the next item, `(subvec q 1)` the rest",
+    ),
     (&["HashSet", "LinkedHashSet", "TreeSet", "Set"], "use a set instead: `#{}`, `(conj s x)`, `(contains? s x)`"),
     (
         &["StringBuilder", "StringBuffer", "StringWriter", "StringJoiner", "PrintStream", "StringReader"],

@@ -64,7 +64,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "programs cannot write files, but a tool can: `(dir)` lists the servers and `(apropos \"write\")` finds one; the value of the last form is the answer",
     ),
     (
-        &["flush", "*out*", "*err*", "fflush", "finish-output", "force-output", "sys.stdout"],
+        &["flush", "*err*", "fflush", "finish-output", "force-output", "sys.stdout"],
         "prints are part of the reply as they come: `(println x)` is enough",
     ),
     (
@@ -240,7 +240,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "vector-push-extend",
             "add!",
             "list-append",
-            ".add",
             ".push",
             ".append",
             "cl-pushnew",
@@ -283,25 +282,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "maps replace hash tables and are immutable: `{:a 1}`, `(get m k default)`, `(assoc m k v)`, `(update m k (fnil inc 0))`, `(keys m)`; fill one with `(reduce (fn [m x] (assoc m (:id x) x)) {} xs)`, or hold one that changes: `(def m (atom {})) (swap! m assoc k v)`",
     ),
     (
-        &[
-            "make-array",
-            "object-array",
-            "int-array",
-            "long-array",
-            "double-array",
-            "into-array",
-            "to-array",
-            "aget",
-            "alength",
-            "make-vector",
-            "make-list",
-            "vector-grow",
-            "byte-array",
-            "make-string",
-            "aclone",
-            "amap",
-            "areduce",
-        ],
+        &["make-array", "make-vector", "make-list", "vector-grow", "make-string", "amap", "areduce"],
         "vectors replace arrays: `(vec (repeat 10 0))` makes one, `(nth v i)` looks up, `(assoc v i x)` gives one with an item replaced, `(count v)` counts",
     ),
     (

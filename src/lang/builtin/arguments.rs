@@ -54,6 +54,8 @@ pub fn whole(value: &Value) -> Result<i64, Error> {
 pub fn count(value: &Value) -> Result<u64, Error> {
     match value {
         Value::Float(number) if *number > 9e15 => Ok(u64::MAX),
+        // As counting down from it: two and a half is reached by three steps.
+        Value::Float(number) if number.is_finite() => integer(&Value::Float(number.ceil())).map(|n| n.max(0) as u64),
         Value::Decimal(number) => count(&Value::Float(decimal::to_double(number).ceil())),
         value => integer(value).map(|number| number.max(0) as u64),
     }

@@ -1,6 +1,6 @@
 //! Characters.
 
-use super::arguments::{integer, take};
+use super::arguments::{integer, take, whole};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
@@ -133,11 +133,11 @@ pub const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Returns a character argument; a code point or a string of one character is accepted too.
-fn character(value: &Value) -> Result<char, Error> {
+pub(super) fn character(value: &Value) -> Result<char, Error> {
     match value {
         Value::Char(character) => Ok(*character),
         Value::Int(_) | Value::Float(_) => {
-            let code = integer(value)?;
+            let code = whole(value)?;
             u32::try_from(code).ok().and_then(char::from_u32).ok_or_else(|| {
                 Error::new("ArgumentError", format!("{code} is not the code of a character"))
                     .suggest("codes range from 0 to 55295 and from 57344 to 1114111")

@@ -326,7 +326,7 @@ fn java_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }))
 }
 
-fn number_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn number_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = &arguments[0];
     if !is_number(number) {
         return Err(not_a_number(number).into());

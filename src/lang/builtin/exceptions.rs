@@ -1,12 +1,26 @@
 //! Exceptions: construction, throwing, inspection.
 
 use super::arguments::take;
+use crate::error::class::is_class;
 use crate::error::{Error, Outcome, describe};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::map::Map;
 use std::sync::Arc;
+
+/// The constructor of a class of exceptions.
+macro_rules! constructor {
+    ($class:literal) => {
+        Builtin::new(
+            concat!($class, "."),
+            &["[]", "[message]", "[message cause]"],
+            concat!("An exception of the class `", $class, "` with a message and a cause, like Java's constructor."),
+            &[(concat!("(try (throw (", $class, ". \"no\")) (catch ", $class, " e (ex-message e)))"), "\"no\"")],
+            |machine, arguments| exception(machine, arguments, $class),
+        )
+    };
+}
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -78,12 +92,26 @@ pub const TABLE: &[Builtin] = &[
         ],
         assert,
     ),
+    constructor!("Exception"),
+    constructor!("RuntimeException"),
+    constructor!("IllegalArgumentException"),
+    constructor!("IllegalStateException"),
+    constructor!("UnsupportedOperationException"),
+    constructor!("ArithmeticException"),
+    constructor!("NumberFormatException"),
+    constructor!("ClassCastException"),
+    constructor!("NullPointerException"),
+    constructor!("IndexOutOfBoundsException"),
+    constructor!("NoSuchElementException"),
+    constructor!("Error"),
+    constructor!("AssertionError"),
+    constructor!("Throwable"),
     Builtin::new(
-        "Exception.",
-        &["[]", "[message]", "[message cause]"],
-        "An exception with a message and a cause, like Java's constructors.",
-        &[("(try (throw (Exception. \"no\")) (catch Exception e (ex-message e)))", "\"no\"")],
-        exception,
+        "assert*",
+        &["[x message form]"],
+        "Expansion of `assert` and of conditions: the text of the form is part of the message.",
+        &[],
+        assert_form,
     ),
     Builtin::new("no-case*", &["[x]"], "The error for `case` without a matching clause.", &[], no_case),
 ];
@@ -95,20 +123,13 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".getLocalizedMessage", "ex-message"),
     (".getCause", "ex-cause"),
     (".getData", "ex-data"),
-    ("RuntimeException.", "Exception."),
-    ("IllegalArgumentException.", "Exception."),
-    ("IllegalStateException.", "Exception."),
-    ("UnsupportedOperationException.", "Exception."),
-    ("Error.", "Exception."),
-    ("Throwable.", "Exception."),
-    ("AssertionError.", "Exception."),
 ];
 
 /// Error code of exceptions that programs create with `ex-info` or by throwing other values.
 const MADE: &str = "ExceptionInfo";
 
-/// Error code of exceptions without data.
-const PLAIN: &str = "Exception";
+/// Error code of `assert`, and of conditions of functions.
+const ASSERTION: &str = "AssertionError";
 
 /// Converts a value to a message: a string unchanged, nil to the empty text, anything else to a prefix of its printed
 /// form.
@@ -145,10 +166,11 @@ fn ex_info(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn exception(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// Constructs an exception whose code is the name of its class.
+fn exception(machine: &mut Machine, arguments: &mut [Value], class: &'static str) -> Outcome<Value> {
     // `(Exception. cause)` takes its message from the cause.
     if let [Value::Exception(inner)] = arguments {
-        let error = Error::new(PLAIN, inner.message.clone()).with_cause(Value::Exception(inner.clone()));
+        let error = Error::new(class, inner.message.clone()).with_cause(Value::Exception(inner.clone()));
         return Ok(Value::Exception(Arc::new(error)));
     }
     let message = match arguments.first() {
@@ -156,7 +178,7 @@ fn exception(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         None => String::new(),
     };
     let cause = cause(arguments, 1)?;
-    Ok(Value::Exception(Arc::new(Error::new(PLAIN, message).with_cause(cause))))
+    Ok(Value::Exception(Arc::new(Error::new(class, message).with_cause(cause))))
 }
 
 fn ex_message(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -175,7 +197,7 @@ fn ex_cause(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Value::Exception(error) = &arguments[0] else { return Ok(Value::Nil) };
-    if !error.data().is_nil() || error.code == PLAIN {
+    if !error.data().is_nil() || is_class(&error.code) && error.code != MADE && error.code != ASSERTION {
         return Ok(error.data().clone());
     }
     let mut data = Map::default();
@@ -280,7 +302,24 @@ fn assert(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Some(said) => format!("assertion failed: {}", message(machine, said)?),
         None => format!("assertion failed: expected something true, got {}", describe(&arguments[0])),
     };
-    Err(Error::new("AssertionError", said).into())
+    Err(Error::new(ASSERTION, said).into())
+}
+
+fn assert_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments[0].is_truthy() {
+        return Ok(Value::Nil);
+    }
+    let form = arguments[2].as_str().unwrap_or_default().to_string();
+    if form.is_empty() {
+        let given = if arguments[1].is_nil() { 1 } else { 2 };
+        return assert(machine, &mut arguments[..given]);
+    }
+    let came = describe(&arguments[0]);
+    let said = match &arguments[1] {
+        Value::Nil => format!("assertion failed: `{form}` is {came}"),
+        said => format!("assertion failed: {}: `{form}` is {came}", message(machine, said)?),
+    };
+    Err(Error::new(ASSERTION, said).into())
 }
 
 fn no_case(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -8,6 +8,7 @@ use crate::json;
 use crate::machine::Machine;
 use crate::native::{Builtin, Intrinsic, OptionKind, OptionSet, OptionSpec};
 use crate::value::Value;
+use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -16,11 +17,16 @@ pub const TABLE: &[Builtin] = &[
         &["[s & options]"],
         "Parses JSON text and returns the value; objects become maps with keyword keys.\n\
          Options: `:bigdec true` reads numbers with a fraction as exact decimals; `:key-fn keyword` and \
-         `:keywords? true`, as other libraries have it, change nothing.",
+         `:keywords? true`, as other libraries have it, change nothing; `:value-fn f` replaces each value of an object by \
+         that of `(f key value)`, innermost first.",
         &[
             ("(json/parse \"{\\\"a\\\": [1, null, true]}\")", "{:a [1 nil true]}"),
             ("(:a (json/parse \"{\\\"a\\\": 1}\" :key-fn keyword))", "1"),
             ("(json/parse \"[0.1, 2]\" :bigdec true)", "[0.1M 2]"),
+            (
+                "(json/parse \"{\\\"at\\\": \\\"2024-03-05\\\"}\" :value-fn (fn [k v] (if (= k :at) (time/parse v) v)))",
+                "{:at #time/date \"2024-03-05\"}",
+            ),
         ],
         parse,
     )
@@ -47,6 +53,7 @@ static PARSE: OptionSet = OptionSet {
         OptionSpec::new("key-fn", &KEYWORD),
         OptionSpec::new("keywords?", &YES).or(&["keywordize-keys"]),
         OptionSpec::new("bigdec", &FLAG),
+        OptionSpec::new("value-fn", &FUNCTION),
     ],
 };
 
@@ -92,6 +99,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("json/read-json", "json/parse"),
     ("parse-json", "json/parse"),
     ("json/loads", "json/parse"),
+    ("json/read-value", "json/parse"),
+    ("json/write-value-as-string", "json/write"),
     ("json/write-str", "json/write"),
     ("json/encode", "json/write"),
     ("json/generate-string", "json/write"),
@@ -114,7 +123,41 @@ fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         rest => PARSE.read(rest)?,
     };
     let text = string(&text)?;
-    if given.is_on("bigdec") { json::parse_exactly(machine, text) } else { json::parse(machine, text) }
+    let value = if given.is_on("bigdec") { json::parse_exactly(machine, text)? } else { json::parse(machine, text)? };
+    match given.get("value-fn") {
+        Some(function) => with_values(machine, value, function),
+        None => Ok(value),
+    }
+}
+
+/// Replaces each value of an object by the function's result for its key and itself; as in data.json, a result that is the
+/// function omits the entry.
+fn with_values(machine: &mut Machine, value: Value, function: &Value) -> Outcome<Value> {
+    machine.check_stack()?;
+    machine.charge(1)?;
+    Ok(match value {
+        Value::Map(map) => {
+            let mut out = (*map).clone();
+            for (key, value) in map.iter() {
+                let value = with_values(machine, value.clone(), function)?;
+                let value = machine.call2(function, key.clone(), value)?;
+                if value == *function {
+                    out.remove(key);
+                } else {
+                    out.insert(key.clone(), value);
+                }
+            }
+            Value::Map(Arc::new(out))
+        }
+        Value::Vector(items) => {
+            let mut out = Vec::with_capacity(items.len());
+            for item in items.iter() {
+                out.push(with_values(machine, item.clone(), function)?);
+            }
+            Value::vector(out)
+        }
+        other => other,
+    })
 }
 
 fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

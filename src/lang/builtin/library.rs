@@ -161,5 +161,8 @@ const NAMESPACES: &[(&str, &str)] = &[
 /// name.
 fn constant(name: &str) -> Option<Value> {
     let here = namespaces::constant(name).or_else(|| decimals::constant(name)).or_else(|| input::constant(name));
-    here.or_else(|| math::constant(name)).or_else(|| time::constants::constant(name))
+    let here = here.or_else(|| (name == formats::csv::OUT).then(|| Value::symbol(name)));
+    here.or_else(|| strings::form_of_normalization(name))
+        .or_else(|| math::constant(name))
+        .or_else(|| time::constants::constant(name))
 }

@@ -2,6 +2,7 @@
 
 use super::arguments::{integer, string, take};
 use super::dispatch::objects::object_method;
+use super::matchers;
 use super::regex::{compile_running, matches};
 use super::search::{first_place, last_place, replace, split_at};
 use super::text::{byte_of, textual};
@@ -37,7 +38,10 @@ pub const TABLE: &[Builtin] = &[
                 Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
                     place_of_item(machine, take(arguments, 0), &arguments[1], true)?
                 }
-                _ => last_place(machine, arguments)?,
+                _ => {
+                    code_point(arguments)?;
+                    last_place(machine, arguments)?
+                }
             };
             Ok(Value::Int(place.unwrap_or(-1)))
         },
@@ -51,22 +55,22 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         ".replaceAll",
-        &["[s regex replacement]"],
-        "Replaces every match of a regex, which may be given as a string.",
+        &["[s regex replacement]", "[matcher replacement]"],
+        "Replaces every match of a regex, which may be given as a string, or of a matcher.",
         &[("(.replaceAll \"a1b2\" \"\\\\d\" \"-\")", "\"a-b-\"")],
         |machine, arguments| replace_pattern(machine, arguments, usize::MAX),
     ),
     Builtin::new(
         ".replaceFirst",
-        &["[s regex replacement]"],
-        "Replaces the first match of a regex, which may be given as a string.",
+        &["[s regex replacement]", "[matcher replacement]"],
+        "Replaces the first match of a regex, which may be given as a string, or of a matcher.",
         &[("(.replaceFirst \"a1b2\" \"\\\\d\" \"-\")", "\"a-b2\"")],
         |machine, arguments| replace_pattern(machine, arguments, 1),
     ),
     Builtin::new(
         ".matches",
-        &["[s regex]"],
-        "True if the regex, which may be given as a string, matches the whole string.",
+        &["[s regex]", "[matcher]"],
+        "True if the regex, which may be given as a string, or that of a matcher, matches the whole string.",
         &[("(.matches \"ab\" \"a.\")", "true")],
         matches_whole,
     ),
@@ -98,9 +102,37 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".compareTo",
         &["[x y]"],
-        "-1, 0 or 1 if `x` is before, equal to or after `y`.",
-        &[("(.compareTo \"a\" \"b\")", "-1")],
-        |machine, arguments| Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
+        "A negative number, 0 or a positive number if `x` is before, equal to or after `y`; for texts and characters, as in \
+         Java, the difference at the first character that differs, or of the lengths.",
+        &[("(.compareTo \"apple\" \"app\")", "2"), ("(.compareTo 1 2)", "-1")],
+        compare_to,
+    ),
+    Builtin::new(
+        ".compareToIgnoreCase",
+        &["[s t]"],
+        "As `.compareTo`, ignoring case.",
+        &[("(.compareToIgnoreCase \"apple\" \"APP\")", "2")],
+        |machine, arguments| {
+            let folded = |text: &str| text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+            let mut both = [Value::Nil, Value::Nil];
+            for (one, given) in both.iter_mut().zip(arguments.iter()) {
+                let text = textual(machine, given)?;
+                super::text::ask_for_copy(machine, &text, 3)?;
+                let folded: String = folded(&text);
+                *one = Value::string(&folded);
+            }
+            compare_to(machine, &mut both)
+        },
+    ),
+    Builtin::new(
+        ".toString",
+        &["[x]", "[n radix]"],
+        "The text of a value; of an integer, optionally in another radix.",
+        &[("(.toString 5)", "\"5\""), ("(.toString (biginteger 255) 16)", "\"ff\"")],
+        |machine, arguments| match arguments {
+            [value] => super::text::text_of(machine, value),
+            _ => super::conversions::number_to_string(machine, arguments),
+        },
     ),
     Builtin::new(".keySet", &["[m]"], "The keys of a map, as a set.", &[("(.keySet {:a 1})", "#{:a}")], key_set),
     Builtin::new(
@@ -198,10 +230,16 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".stripLeading", "str/triml"),
     (".stripTrailing", "str/trimr"),
     ("to-array", "vec"),
-    ("object-array", "vec"),
     ("aclone", "vec"),
     ("aget", "nth"),
     ("alength", "count"),
+    (".getClass", "type"),
+    (".subtract", "-'"),
+    (".multiply", "*'"),
+    (".negate", "-'"),
+    (".mod", "mod"),
+    (".remainder", "rem"),
+    (".abs", "abs"),
     (".intValue", "long"),
     (".longValue", "long"),
     (".doubleValue", "double"),
@@ -241,9 +279,50 @@ fn index_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
             place_of_item(machine, take(arguments, 0), &arguments[1], false)?
         }
-        _ => first_place(machine, arguments)?,
+        _ => {
+            code_point(arguments)?;
+            first_place(machine, arguments)?
+        }
     };
     Ok(Value::Int(place.unwrap_or(-1)))
+}
+
+/// Replaces the code point in `(.indexOf s code)` by its character.
+fn code_point(arguments: &mut [Value]) -> Outcome<()> {
+    if let Value::Int(_) = arguments[1] {
+        arguments[1] = Value::Char(super::characters::character(&arguments[1])?);
+    }
+    Ok(())
+}
+
+fn compare_to(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let difference = match (&arguments[0], &arguments[1]) {
+        (Value::Char(a), Value::Char(b)) => Some(i64::from(u32::from(*a)) - i64::from(u32::from(*b))),
+        (Value::Str(a), Value::Str(b)) => {
+            super::text::pay(machine, a.as_str())?;
+            super::text::pay(machine, b.as_str())?;
+            Some(text_difference(a.as_str(), b.as_str()))
+        }
+        _ => None,
+    };
+    match difference {
+        Some(difference) => Ok(Value::Int(difference)),
+        None => Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
+    }
+}
+
+/// Compares two texts as Java does: the difference of the first UTF-16 units that differ, or of the lengths.
+fn text_difference(a: &str, b: &str) -> i64 {
+    let (mut left, mut right) = (a.encode_utf16(), b.encode_utf16());
+    loop {
+        match (left.next(), right.next()) {
+            (Some(one), Some(other)) if one == other => {}
+            (Some(one), Some(other)) => return i64::from(one) - i64::from(other),
+            (None, None) => return 0,
+            (Some(_), None) => return 1 + left.count() as i64,
+            (None, Some(_)) => return -1 - right.count() as i64,
+        }
+    }
 }
 
 /// Returns the index of the first or last item that equals `wanted`.
@@ -281,11 +360,18 @@ fn split(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn replace_pattern(machine: &mut Machine, arguments: &mut [Value], most: usize) -> Outcome<Value> {
+    if let [matcher, replacement] = arguments {
+        let (regex, text) = matchers::regex_and_text(machine, matcher)?;
+        return replace(machine, &mut [text, regex, std::mem::take(replacement)], most);
+    }
     read_pattern(machine, &mut arguments[1])?;
     replace(machine, arguments, most)
 }
 
 fn matches_whole(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [matcher] = arguments {
+        return matchers::match_whole(machine, matcher).map(|found| Value::Bool(!found.is_nil()));
+    }
     read_pattern(machine, &mut arguments[1])?;
     let text = textual(machine, &arguments[0])?;
     match &arguments[1] {

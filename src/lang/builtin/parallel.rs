@@ -1,11 +1,13 @@
 //! `pmap` and related functions: tool calls in parallel.
 
 use super::arguments::{function_and_collection, take};
+use super::sequences::mapping::map;
 use super::sequences::{cursors, next_of_each};
 use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::native::{Builtin, Conduct};
 use crate::value::Value;
+use crate::value::list::List;
 use crate::value::release::Scratch;
 
 /// Builtins defined in this module.
@@ -25,6 +27,9 @@ pub const TABLE: &[Builtin] = &[
 fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         let (function, collection) = function_and_collection(arguments);
+        if matches!(&collection, Value::List(list) if matches!(**list, List::Range { count: List::ENDLESS, .. })) {
+            return map(machine, &mut [function, collection]);
+        }
         let items = machine.items(collection)?.into();
         return machine.in_branches(&function, items, |item| vec![item]).map(Value::list);
     }

@@ -350,14 +350,22 @@ pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Va
         // The leftmost match is not the whole text, but another might be, as with `a|ab` and "ab".
         Some(_) => {}
     }
-    let anchored = match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
-        Ok(anchored) => anchored,
-        // A trailing comment under the `x` flag swallows the closing parenthesis; a newline ends the comment.
-        Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str()))?,
-    };
+    let anchored = anchored(machine, regex)?;
     match Search::new(&anchored, text).next(machine)? {
         Some(found) => groups(machine, &found),
         None => Ok(Value::Nil),
+    }
+}
+
+/// Returns the regex that matches only the whole text.
+///
+/// # Errors
+/// Returns an error if a limit is exceeded.
+pub fn anchored(machine: &mut Machine, regex: &Pattern) -> Outcome<Arc<Pattern>> {
+    match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
+        Ok(anchored) => Ok(anchored),
+        // A trailing comment under the `x` flag swallows the closing parenthesis; a newline ends the comment.
+        Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str())),
     }
 }
 

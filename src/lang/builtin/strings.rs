@@ -1,12 +1,13 @@
 //! Strings: joining, slicing, letter case, trimming. Lengths and indices count Unicode scalar values.
 
-use super::arguments::{integer, string, take};
+use super::arguments::{string, take, whole};
 use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, spelled, text_of, textual};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use std::cmp::Ordering;
+use unicode_normalization::UnicodeNormalization;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -147,14 +148,19 @@ pub const TABLE: &[Builtin] = &[
         &[("(symbol->string 'a)", "\"a\"")],
         symbol_to_string,
     ),
+    Builtin::new(
+        "str/normalize",
+        &["[s]", "[s form]"],
+        "The text in a normal form of Unicode: `:nfc` (composed, the default), `:nfd` (decomposed), `:nfkc` or `:nfkd`.",
+        &[("(count (str/normalize \"e\\u0301\"))", "1"), ("(count (str/normalize \"\\u00e9\" :nfd))", "2")],
+        normalize,
+    ),
 ];
 
 /// Java's names and those of other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("string-append", "str"),
     ("String/valueOf", "str"),
-    ("String.", "str"),
-    (".toString", "str"),
     (".concat", "str"),
     ("substring", "subs"),
     (".substring", "subs"),
@@ -180,6 +186,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("blank?", "str/blank?"),
     (".isBlank", "str/blank?"),
     (".repeat", "str/repeat"),
+    ("Normalizer/normalize", "str/normalize"),
 ];
 
 fn str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -194,11 +201,43 @@ fn str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(builder.finish())
 }
 
+/// Returns the value of Java's names for the forms of normalization, such as `Normalizer$Form/NFC`; `None` for all other
+/// names.
+pub fn form_of_normalization(name: &str) -> Option<Value> {
+    let form = name.strip_prefix("java.text.").unwrap_or(name).strip_prefix("Normalizer$Form/")?;
+    matches!(form, "NFC" | "NFD" | "NFKC" | "NFKD").then(|| Value::keyword(&form.to_ascii_lowercase()))
+}
+
+fn normalize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let form = match arguments.get(1) {
+        None => "nfc".to_string(),
+        Some(Value::Keyword(name)) => name.as_str().to_ascii_lowercase(),
+        Some(Value::Str(name)) => name.as_str().to_ascii_lowercase(),
+        Some(other) => return Err(not_a_form(other).into()),
+    };
+    let text = string(&arguments[0])?;
+    pay(machine, text)?;
+    // A character decomposes to at most eighteen.
+    ask_for_copy(machine, text, 18)?;
+    let normal: String = match form.as_str() {
+        "nfc" => text.nfc().collect(),
+        "nfd" => text.nfd().collect(),
+        "nfkc" => text.nfkc().collect(),
+        "nfkd" => text.nfkd().collect(),
+        _ => return Err(not_a_form(&arguments[1]).into()),
+    };
+    Ok(Value::string(&normal))
+}
+
+fn not_a_form(value: &Value) -> Error {
+    Error::expected("a normal form, one of :nfc, :nfd, :nfkc and :nfkd", value)
+}
+
 fn subs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = string(&arguments[0])?;
     pay(machine, text)?;
-    let start = integer(&arguments[1])?;
-    let end = arguments.get(2).map(integer).transpose()?;
+    let start = whole(&arguments[1])?;
+    let end = arguments.get(2).map(whole).transpose()?;
     let place = |index: i64| u64::try_from(index).ok().and_then(|index| byte_of(text, index));
     let (from, to) = match (place(start), end.map_or(Some(text.len()), place)) {
         (Some(from), Some(to)) if from <= to => (from, to),

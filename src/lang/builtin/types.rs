@@ -5,6 +5,7 @@
 
 use super::kinds::{is_callable, is_counted_collection};
 use super::ordered::is_sorted;
+use crate::error::class::{catches, full_name};
 use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Outcome};
 use crate::heap::CellKind;
@@ -69,9 +70,28 @@ const TYPES: &[Type] = &[
     Type("java.lang.Boolean", |value| matches!(value, Value::Bool(_))),
     Type("java.lang.Character", |value| matches!(value, Value::Char(_))),
     Type("java.lang.Object", |value| !value.is_nil()),
-    Type("java.lang.Throwable", |value| matches!(value, Value::Exception(_))),
-    Type("java.lang.Exception", |value| matches!(value, Value::Exception(_))),
-    Type("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
+    Type("java.lang.Throwable", |value| is_error(value, "Throwable")),
+    Type("java.lang.Exception", |value| is_error(value, "Exception")),
+    Type("java.lang.Error", |value| is_error(value, "Error")),
+    Type("java.lang.AssertionError", |value| is_error(value, "AssertionError")),
+    Type("java.lang.RuntimeException", |value| is_error(value, "RuntimeException")),
+    Type("java.lang.ArithmeticException", |value| is_error(value, "ArithmeticException")),
+    Type("java.lang.ClassCastException", |value| is_error(value, "ClassCastException")),
+    Type("java.lang.IllegalArgumentException", |value| is_error(value, "IllegalArgumentException")),
+    Type("java.lang.NumberFormatException", |value| is_error(value, "NumberFormatException")),
+    Type("clojure.lang.ArityException", |value| is_error(value, "ArityException")),
+    Type("java.util.IllegalFormatException", |value| is_error(value, "IllegalFormatException")),
+    Type("java.util.regex.PatternSyntaxException", |value| is_error(value, "PatternSyntaxException")),
+    Type("java.lang.IllegalStateException", |value| is_error(value, "IllegalStateException")),
+    Type("java.lang.IndexOutOfBoundsException", |value| is_error(value, "IndexOutOfBoundsException")),
+    Type("java.lang.StringIndexOutOfBoundsException", |value| is_error(value, "StringIndexOutOfBoundsException")),
+    Type("java.lang.ArrayIndexOutOfBoundsException", |value| is_error(value, "ArrayIndexOutOfBoundsException")),
+    Type("java.lang.NullPointerException", |value| is_error(value, "NullPointerException")),
+    Type("java.lang.UnsupportedOperationException", |value| is_error(value, "UnsupportedOperationException")),
+    Type("java.util.NoSuchElementException", |value| is_error(value, "NoSuchElementException")),
+    Type("java.time.DateTimeException", |value| is_error(value, "DateTimeException")),
+    Type("java.time.format.DateTimeParseException", |value| is_error(value, "DateTimeParseException")),
+    Type("clojure.lang.ExceptionInfo", |value| is_error(value, "ExceptionInfo")),
     Type("java.math.BigInteger", |_| false),
     Type("java.math.BigDecimal", |value| matches!(value, Value::Decimal(_))),
     Type("java.time.Instant", |value| is_time(value, |time| matches!(time, Time::Instant(_)))),
@@ -173,10 +193,6 @@ const TYPES: &[Type] = &[
             && !is_cell(value, CellKind::Matcher)
     }),
     Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
-    Type(
-        "clojure.lang.ExceptionInfo",
-        |value| matches!(value, Value::Exception(error) if error.code == "ExceptionInfo"),
-    ),
 ];
 
 /// True for collections.
@@ -202,6 +218,11 @@ fn is_entry(value: &Value) -> bool {
 /// True if the name is the full name of a type.
 fn is_type_name(name: &str) -> bool {
     TYPES.iter().any(|Type(full, _)| *full == name)
+}
+
+/// True for an exception that `catch` with that class catches.
+fn is_error(value: &Value, class: &str) -> bool {
+    matches!(value, Value::Exception(error) if catches(class, error))
 }
 
 fn is_cell(value: &Value, kind: CellKind) -> bool {
@@ -271,8 +292,7 @@ pub fn class_name(value: &Value) -> Value {
             CellKind::Lazy => "clojure.lang.LazySeq",
             CellKind::Unknown => "java.lang.Object",
         },
-        Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
-        Value::Exception(_) => "java.lang.Exception",
+        Value::Exception(error) => return Value::symbol(&full_name(error)),
         Value::Reduced(_) => "clojure.lang.Reduced",
     };
     Value::symbol(name)

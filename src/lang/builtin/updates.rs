@@ -313,10 +313,18 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         }
         merged = match more {
             more @ (Value::Map(_) | Value::Vector(_) | Value::Nil) => add(machine, merged, more)?,
+            // A sequence of entries, as `seq` gives it; another one is an error in Clojure too.
+            more @ (Value::List(_) | Value::Lazy(_)) if is_entries(machine, &more)? => add(machine, merged, more)?,
             other => return Err(not_a_map(&other).into()),
         };
     }
     Ok(merged)
+}
+
+/// True for a sequence that is empty or begins with an entry.
+fn is_entries(machine: &mut Machine, sequence: &Value) -> Outcome<bool> {
+    let first = machine.seq(sequence.clone())?.next(machine)?;
+    Ok(first.is_none_or(|first| matches!(&first, Value::Vector(pair) if pair.len() == 2)))
 }
 
 /// Removes the metadata and the sort order of a map, as merging it into an empty map does.

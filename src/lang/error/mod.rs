@@ -4,6 +4,7 @@
 //! and the calls that led there; the evaluator creates it. A [`Halt`] is an exceeded limit or a cancellation: it is not
 //! an error, and no program can catch it.
 
+pub mod class;
 mod code;
 pub(crate) mod path;
 pub mod render;

@@ -15,6 +15,7 @@ impl Machine {
     /// Adds an alias of a library.
     pub(super) fn add_alias(&mut self, alias: &str, library: &str) {
         let key = format!("{ALIAS}{alias}");
+        let library = if self.is_own_namespace(library) { "user" } else { library };
         let is_known = self.core.globals.find_note(&key).is_some();
         let says_so_itself = alias == library
             || self.core.registry.namespace_meant(alias) == self.core.registry.namespace_meant(library);
@@ -42,6 +43,11 @@ impl Machine {
     fn aliased(&self, alias: &str) -> Option<&str> {
         let index = self.core.globals.find_note(&format!("{ALIAS}{alias}"))?;
         self.core.globals.get(index).value.as_ref()?.as_symbol().map(|library| library.as_str())
+    }
+
+    /// True for a name that `ns` has given to the session's namespace.
+    pub(crate) fn is_own_namespace(&self, name: &str) -> bool {
+        self.aliased(name) == Some("user")
     }
 
     /// Returns a qualified name with the alias in its namespace (`(require '[clojure.string :as s])`) expanded.

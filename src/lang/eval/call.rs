@@ -353,7 +353,7 @@ impl Machine {
     }
 
     /// Checks the native stack only, where code nests without a call: in expansion and resolution.
-    pub(super) fn check_stack(&self) -> Outcome<()> {
+    pub(crate) fn check_stack(&self) -> Outcome<()> {
         if here() < self.floor { Err(self.core.meter.too_deep(self.depth).into()) } else { Ok(()) }
     }
 

@@ -50,6 +50,10 @@ impl Macros for Machine {
         if servers.iter().any(|server| server.name == name) {
             return Ok(name.to_string());
         }
+        // `(ns app)` has made it a name of the session's namespace.
+        if self.is_own_namespace(name) {
+            return Ok("user".to_string());
+        }
         Err(libraries::missing(name))
     }
 

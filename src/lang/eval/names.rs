@@ -116,7 +116,13 @@ impl Machine {
         if let Some(index) = from_map.and_then(|name| self.core.globals.find(&name)) {
             return Ok(Some(Meaning::Global(index)));
         }
-        Ok(self.core.registry.method(name).map(Meaning::Constant))
+        if let Some(method) = self.core.registry.method(name) {
+            return Ok(Some(Meaning::Constant(method)));
+        }
+        match without_package(name) {
+            Some(short) => self.find_meaning(short),
+            None => Ok(None),
+        }
     }
 
     /// Returns whether the running form defines the name before the place that is being resolved.
@@ -128,6 +134,23 @@ impl Machine {
         let index = self.core.globals.find(session_name(name));
         index.is_some_and(|index| self.core.globals.get(index).is_macro)
     }
+}
+
+/// The name without the package of its class: `Integer/parseInt` for `java.lang.Integer/parseInt`, `BigDecimal.` for
+/// `java.math.BigDecimal.`; `None` for all other names.
+fn without_package(name: &str) -> Option<&str> {
+    const PACKAGES: &[&str] = &[
+        "java.lang.",
+        "java.math.",
+        "java.util.regex.",
+        "java.util.",
+        "java.text.",
+        "java.time.format.",
+        "java.time.",
+    ];
+    let rest = PACKAGES.iter().find_map(|package| name.strip_prefix(package))?;
+    let is_member = rest.starts_with(char::is_uppercase) && (rest.contains('/') || rest.ends_with('.'));
+    is_member.then_some(rest)
 }
 
 /// The index in the history of `*1`, `*2`, `*3` or `*e`.

@@ -3,6 +3,7 @@
 use super::Machine;
 use super::answer::copied;
 use super::call::Site;
+use crate::error::class::catches;
 use crate::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::machine::{Answer, Frame, Global, Stopped, Tail, Walked, unbound};
 use crate::native::{Builtin, Native};
@@ -550,13 +551,16 @@ impl Machine {
         let top = self.stack.len();
         let (depth, nesting) = (self.depth, self.nesting);
         let mut result = self.value(frame, &parts.body).and_then(|value| self.settle(&value).map(|()| value));
-        if let (Err(signal), Some((slot, handler))) = (&mut result, &parts.catch)
-            && let Some(exception) = caught(signal)
-        {
+        let chosen = result.as_ref().err().and_then(caught).and_then(|exception| {
+            let Value::Exception(error) = &exception else { return None };
+            let takes = |catch: &&Catch| catch.class.as_deref().is_none_or(|class| catches(class, error));
+            parts.catches.iter().find(takes).map(|catch| (catch, exception))
+        });
+        if let Some((catch, exception)) = chosen {
             self.stack.truncate(top);
             (self.depth, self.nesting) = (depth, nesting);
-            self.stack[frame.base + *slot as usize] = exception;
-            result = self.value(frame, handler);
+            self.stack[frame.base + catch.slot as usize] = exception;
+            result = self.value(frame, &catch.body);
         }
         if let Some(finally) = &parts.finally {
             let halted = matches!(&result, Err(signal) if matches!(signal.raised(), Raised::Halt(_)));

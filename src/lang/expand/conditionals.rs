@@ -313,7 +313,7 @@ pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
     let clauses = items.split_off(first_clause);
     let forms = items.split_off(1);
     items.push(part_of_try(expander, forms, span)?);
-    let (mut caught, count) = (false, clauses.len());
+    let count = clauses.len();
     for (at, mut clause) in clauses.into_iter().enumerate() {
         let span = clause.span;
         let FormKind::List(parts) = &mut clause.kind else {
@@ -327,17 +327,15 @@ pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
                 let last = part_of_try(expander, parts.split_off(1), span)?;
                 items.push(call("finally", vec![last], span));
             }
-            // Every exception matches every class here, so only the first clause can catch.
-            Some("catch") if caught => {}
             Some("catch") => {
-                caught = true;
                 let (name, handler) = catch_clause(expander, span, parts)?;
+                let class = if handler == 3 { class_of(&parts[1]) } else { None };
                 let handler = parts.split_off(handler);
                 let outer = expander.locals.len();
                 expander.bind(&name);
                 let handler = part_of_try(expander, handler, span)?;
                 expander.locals.truncate(outer);
-                items.push(call("catch", vec![name, handler], span));
+                items.push(call("catch", [name, handler].into_iter().chain(class).collect(), span));
             }
             _ => return expander.fail(span, NO_CLAUSE.to_string()),
         }
@@ -352,6 +350,14 @@ fn part_of_try(expander: &mut Expander<'_>, forms: Vec<Form>, span: Span) -> Out
     let mut block = call("do", forms, span);
     expander.expand_body(&mut block, 1, span)?;
     Ok(block)
+}
+
+/// The class in `(catch Class e …)` without its package, as a string; `None` if it is that of every exception, such as
+/// `:default` and names of other languages (`js/Error`).
+fn class_of(class: &Form) -> Option<Form> {
+    let name = class.as_symbol().filter(|name| !name.contains('/') && *name != "_")?;
+    let base = name.rsplit(['.', '$']).next().unwrap_or(name);
+    (base != "Throwable").then(|| Form::new(FormKind::Str(base.to_string()), class.span))
 }
 
 /// Parses `(catch Class e …)`, `(catch :default e …)` or `(catch e …)`: returns the name, and the index of the first

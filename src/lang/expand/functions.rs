@@ -67,7 +67,7 @@ fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: S
             destructure(expander, item, value, &mut patterns)?;
         }
     }
-    let forms = conditions(forms, span);
+    let forms = conditions(expander, forms, span);
     let mut arity = vec![Form::vector(plain, parameters.span)];
     if patterns.is_empty() {
         arity.extend(forms);
@@ -80,7 +80,7 @@ fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: S
 }
 
 /// Adds the checks to a body whose first form is `{:pre [...] :post [...]}`.
-fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
+fn conditions(expander: &Expander<'_>, forms: &[Form], span: Span) -> Vec<Form> {
     let [Form { kind: FormKind::Map(map), .. }, body @ ..] = forms else { return forms.to_vec() };
     let is_conditions = map.chunks_exact(2).all(|pair| matches!(pair[0].as_keyword(), Some("pre" | "post")));
     if body.is_empty() || map.is_empty() || !is_conditions {
@@ -90,7 +90,7 @@ fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
         map.chunks_exact(2)
             .filter(|pair| pair[0].as_keyword() == Some(name))
             .flat_map(|pair| pair[1].as_vector().unwrap_or_default())
-            .map(|check| call("core/assert", vec![check.clone()], check.span))
+            .map(|check| asserted(expander, check, Form::new(FormKind::Nil, check.span)))
             .collect()
     };
     let mut out = checks("pre");
@@ -103,6 +103,34 @@ fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
         out.push(call("let*", [vec![bindings], post, vec![result]].concat(), span));
     }
     out
+}
+
+/// `(assert* check message "check")`: the error names the form of the check.
+fn asserted(expander: &Expander<'_>, check: &Form, message: Form) -> Form {
+    let (start, end) = (check.span.start as usize, check.span.end as usize);
+    // A literal says nothing that its value does not say.
+    let is_literal = matches!(check.kind, FormKind::Nil | FormKind::Bool(_));
+    let written = expander.source.text.get(start..end).filter(|_| !is_literal).unwrap_or_default();
+    let mut text = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = text.char_indices().nth(MOST_OF_CHECK) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    let text = Form::new(FormKind::Str(text), check.span);
+    call("core/assert*", vec![check.clone(), message, text], check.span)
+}
+
+/// Maximum length of the form in the message of an assertion, in characters.
+const MOST_OF_CHECK: usize = 120;
+
+/// Rewrites `(assert x)` and `(assert x message)` so that its error names the form; `None` for other numbers of
+/// arguments.
+pub fn assertion(expander: &Expander<'_>, rest: &[Form]) -> Option<Form> {
+    match rest {
+        [check] => Some(asserted(expander, check, Form::new(FormKind::Nil, check.span))),
+        [check, message] => Some(asserted(expander, check, message.clone())),
+        _ => None,
+    }
 }
 
 /// `(lambda (x y) …)`, `(lambda all …)`, `(lambda (x . rest) …)`.

@@ -172,7 +172,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("pvalues", functions::pcalls),
     ("receive", dialects::bind_values),
     ("refer", namespaces::use_),
-    ("refer-clojure", namespaces::nothing),
+    ("refer-clojure", namespaces::refer_clojure),
     ("reify", dispatch::reify),
     ("require", namespaces::require),
     ("set!", dynamic::set),
@@ -332,6 +332,13 @@ impl<'a> Expander<'a> {
             *form = templates::code_of(self, form, made);
             return self.expand(form);
         }
+        if name == "assert"
+            && !self.macros.is_defined(name)
+            && let Some(asserted) = functions::assertion(self, &items[1..])
+        {
+            *form = asserted;
+            return self.expand_items(form);
+        }
         if let Some(at) = dialects::unquoted_function(self, name, &items[1..]) {
             let quoted = &mut form.items_mut()[1 + at];
             *quoted = quoted.items_mut()[1].take();
@@ -342,7 +349,7 @@ impl<'a> Expander<'a> {
     /// Applies the macro at the head of a form; `None` if there is no macro.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form) -> Outcome<Option<Form>> {
         let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
-        let own = own_name(head, name);
+        let own = if self.names_session(head, name) { name } else { own_name(head, name) };
         if self.defined.contains(own) {
             return Ok(None);
         }
@@ -358,6 +365,12 @@ impl<'a> Expander<'a> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// True for a head such as `app/twice`, if `(ns app)` has named the session's namespace; `name` is its base name.
+    fn names_session(&mut self, head: &str, name: &str) -> bool {
+        let namespace = head.split_once('/').map(|(namespace, _)| namespace).filter(|_| head != name);
+        namespace.is_some_and(|namespace| self.macros.library(namespace).is_ok_and(|library| library == "user"))
     }
 
     /// Performs one step of expansion: applies the macro at the head of a form; `None` if there is no macro.

@@ -9,6 +9,7 @@ use crate::span::Span;
 /// `(ns name "doc"? {attributes}? (:require …) …)`
 pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
+    own_name(expander, &rest[0]);
     let mut definitions = Vec::new();
     for clause in &rest[1..] {
         let (FormKind::List(items) | FormKind::Vector(items)) = &clause.kind else { continue };
@@ -17,15 +18,35 @@ pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
             Some("require" | "require-macros") => libraries_of(expander, libraries, false, &mut definitions)?,
             Some("use") => libraries_of(expander, libraries, true, &mut definitions)?,
             Some("import") => classes(expander, libraries)?,
+            Some("refer-clojure") => excluded(libraries, &mut definitions),
             _ => {}
         }
     }
     Ok(done(definitions, form.span))
 }
 
+/// Makes a name that no library and no server has another name of the session's namespace, so that `app/f` is its `f`.
+fn own_name(expander: &mut Expander<'_>, name: &Form) {
+    if let Some(name) = name.as_symbol()
+        && expander.macros.library(name).is_err()
+    {
+        expander.macros.alias(name, "user");
+    }
+}
+
+/// Declares the names that `:refer-clojure :exclude [a b]` leaves to the program, so that they do not mean functions of
+/// the language.
+fn excluded(options: &[Form], definitions: &mut Vec<Form>) {
+    for pair in options.chunks_exact(2).filter(|pair| pair[0].as_keyword() == Some("exclude")) {
+        let (FormKind::Vector(names) | FormKind::List(names)) = &unquoted(&pair[1]).kind else { continue };
+        definitions.push(call("declare", names.clone(), pair[1].span));
+    }
+}
+
 /// `(in-ns 'name)`: the session's own namespace, regardless of the name.
 pub fn in_ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
+    own_name(expander, unquoted(&rest[0]));
     Ok(Form::symbol("*ns*", form.span))
 }
 
@@ -37,9 +58,11 @@ pub fn alias(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     require(expander, form, &[library])
 }
 
-/// `(refer-clojure …)`
-pub fn nothing(_: &mut Expander<'_>, form: &Form, _: &[Form]) -> Outcome<Form> {
-    Ok(nil(form.span))
+/// `(refer-clojure :exclude '[name …])`
+pub fn refer_clojure(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let mut definitions = Vec::new();
+    excluded(rest, &mut definitions);
+    Ok(done(definitions, form.span))
 }
 
 /// `(require '[clojure.string :as s :refer [join]] …)`

@@ -57,7 +57,9 @@ enum Matching {
 
 impl<'a> Parser<'a> {
     fn new(machine: &'a mut Machine, text: &'a str) -> Parser<'a> {
-        Parser { machine, text: text.as_bytes(), source: text, at: 0, shapes: Vec::new(), is_exact: false }
+        // A byte order mark is no part of the text.
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Parser { machine, text: text.as_bytes(), source: text, at, shapes: Vec::new(), is_exact: false }
     }
 
     fn document(&mut self) -> Outcome<Value> {

@@ -352,9 +352,9 @@ impl Counting<'_> {
             Node::Define(define) => self.define(define, frame, false)?,
             Node::Try(attempt) => {
                 let mut values = vec![self.node(&attempt.body, frame)?];
-                if let Some((slot, handler)) = &attempt.catch {
-                    frame.slots[*slot as usize] = Known::ANY;
-                    values.push(self.node(handler, frame)?);
+                for catch in &attempt.catches {
+                    frame.slots[catch.slot as usize] = Known::ANY;
+                    values.push(self.node(&catch.body, frame)?);
                 }
                 if let Some(last) = &attempt.finally {
                     self.node(last, frame)?;

@@ -167,11 +167,12 @@ fn try_(parts: &mut Try, live: &mut Live, again: Live) {
     if let Some(finally) = &mut parts.finally {
         pass(finally, live, again);
     }
-    let mut caught = *live;
-    if let Some((slot, handler)) = &mut parts.catch {
-        pass(handler, &mut caught, again);
-        caught.remove(*slot);
+    let after = *live;
+    for catch in parts.catches.iter_mut() {
+        let mut caught = after;
+        pass(&mut catch.body, &mut caught, again);
+        caught.remove(catch.slot);
+        *live = live.with(caught);
     }
-    *live = live.with(caught);
     pass(&mut parts.body, live, again);
 }

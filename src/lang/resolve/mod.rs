@@ -28,6 +28,17 @@ pub struct Resolver<'a> {
     names: &'a mut dyn Names,
     source: &'a Arc<Source>,
     frames: Frames,
+    /// The definitions whose values are being resolved.
+    own: Vec<Own>,
+}
+
+/// A definition whose value is being resolved. Functions within the value refer to it by its name, as they run after it
+/// is made; elsewhere in the value the name keeps its meaning.
+struct Own {
+    name: String,
+    global: u32,
+    /// The number of groups of functions around the definition.
+    around: usize,
 }
 
 /// Executable code: a body and the size of its frame.
@@ -41,7 +52,7 @@ pub struct Program {
 impl<'a> Resolver<'a> {
     /// Creates a resolver for a form of the given source.
     pub fn new(names: &'a mut dyn Names, source: &'a Arc<Source>) -> Resolver<'a> {
-        Resolver { names, source, frames: Frames::default() }
+        Resolver { names, source, frames: Frames::default(), own: Vec::new() }
     }
 
     /// Resolves an expanded top-level form.
@@ -122,6 +133,11 @@ impl<'a> Resolver<'a> {
             Some(Location::Sibling(index)) => return Ok(Node::Sibling(index)),
             None => {}
         }
+        if let Some(global) = self.own(name) {
+            let names = &self.names;
+            self.frames.note_name(name, || qualified(name, &names.name_of(global)));
+            return Ok(Node::Global(global, span));
+        }
         let frames = &self.frames;
         let meaning = self.names.meaning(name, &|| frames.names()).map_err(|signal| signal.at(self.source, span))?;
         Ok(match meaning {
@@ -152,6 +168,13 @@ impl<'a> Resolver<'a> {
                 None => Node::Constant(value),
             },
         })
+    }
+
+    /// Returns the definition of that name around the function that is being resolved.
+    fn own(&self, name: &str) -> Option<u32> {
+        let around = self.frames.groups();
+        let found = self.own.iter().rev().find(|own| own.name == name && own.around < around);
+        found.map(|own| own.global)
     }
 
     fn map(&mut self, form: &Form, items: &[Form]) -> Outcome<Node> {
@@ -374,13 +397,9 @@ impl<'a> Resolver<'a> {
             [_, value] => (None, Some(value)),
             _ => (None, None),
         };
-        // A function may refer recursively to the definition; any other value is computed before the definition
-        // exists.
-        let is_function = value.is_some_and(|value| value.is_call_of("fn*"));
-        if is_function {
-            self.names.shadow(name);
-        }
+        self.own.push(Own { name: name.to_string(), global, around: self.frames.groups() });
         let value = value.map(|value| self.form(value, Tail::No)).transpose()?;
+        self.own.pop();
         self.names.shadow(name);
         let metadata = rest[0].metadata.as_deref().map(|metadata| self.form(metadata, Tail::No)).transpose()?;
         Ok(Node::Define(Box::new(Define { global, value, metadata, doc, kind, span: form.span })))
@@ -389,22 +408,26 @@ impl<'a> Resolver<'a> {
     fn try_(&mut self, rest: &[Form]) -> Outcome<Node> {
         let target = self.frames.set_recur_target(None);
         let body = self.form(&rest[0], Tail::No)?;
-        let mut catch = None;
+        let mut catches = Vec::new();
         let mut finally = None;
         for clause in &rest[1..] {
             let parts = clause.as_list().unwrap_or_default();
             if clause.is_call_of("catch") {
                 let outer = self.frames.scope();
                 let slot = self.frames.bind(parts[1].as_symbol().unwrap_or_default());
-                let handler = self.form(&parts[2], Tail::No)?;
+                let body = self.form(&parts[2], Tail::No)?;
                 self.frames.close(outer);
-                catch = Some((slot, handler));
+                let class = match parts.get(3).map(|class| &class.kind) {
+                    Some(FormKind::Str(class)) => Some(class.as_str().into()),
+                    _ => None,
+                };
+                catches.push(Catch { class, slot, body });
             } else {
                 finally = Some(self.form(&parts[1], Tail::No)?);
             }
         }
         self.frames.set_recur_target(target);
-        Ok(Node::Try(Box::new(Try { body, catch, finally })))
+        Ok(Node::Try(Box::new(Try { body, catches: catches.into(), finally })))
     }
 
     fn lambda(&mut self, form: &Form) -> Outcome<Node> {

@@ -87,6 +87,11 @@ impl Frames {
         group
     }
 
+    /// The number of groups around the current form.
+    pub fn groups(&self) -> usize {
+        self.around.len()
+    }
+
     /// Records the meaning of a name outside all functions in the innermost group.
     pub fn note_name(&mut self, name: &str, meaning: impl FnOnce() -> String) {
         if let Some((group, _)) = self.around.last_mut()

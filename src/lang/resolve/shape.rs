@@ -83,10 +83,13 @@ fn arities(function: &Form) -> Option<impl Iterator<Item = &[Form]>> {
         .then(|| arities.iter().map(|arity| &arity.as_list().unwrap_or_default()[1..]))
 }
 
-/// The body of `(catch name body)` or `(finally body)`.
+/// The body of `(catch name body)`, `(catch name body "Class")` or `(finally body)`.
 fn handler(clause: &Form) -> Option<&Form> {
     match clause.as_list()? {
         [_, name, body] if clause.is_call_of("catch") => name.as_symbol().map(|_| body),
+        [_, name, body, Form { kind: FormKind::Str(_), .. }] if clause.is_call_of("catch") => {
+            name.as_symbol().map(|_| body)
+        }
         [_, body] if clause.is_call_of("finally") => Some(body),
         _ => None,
     }

@@ -120,6 +120,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("reduce-left", "reduce"),
     ("cons*", "list*"),
     ("make-list", "repeat"),
+    ("replicate", "repeat"),
     ("append!", "concat"),
     ("reverse!", "reverse"),
     ("append-reverse", "concat"),

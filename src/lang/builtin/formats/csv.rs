@@ -26,7 +26,7 @@ pub const TABLE: &[Builtin] = &[
          `:quote`, `:numbers true` parses numbers, `:trim true`, `:key-fn f` makes the keys. Missing cells of a short row are nil; excess cells of \
          a long row are in a vector under `:extra` (`:extra-2` if a column has that name). A duplicate name gets a \
          unique number (`a`, `a-2`), an empty one becomes `column-3`; keys given by a program must be distinct. A byte \
-         order mark and empty lines are skipped.",
+         order mark and empty lines are skipped. A quote that is not closed, or text behind a closing quote, is an error.",
         &[
             (
                 "(csv/parse \"name,n\\nAnn,1\\n\\\"Li, Bo\\\",2\\n\")",
@@ -126,6 +126,9 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("maps->csv", "csv/write"),
 ];
 
+/// The name that `*out*` has as its value: prints are the only stream.
+pub const OUT: &str = "*out*";
+
 /// Returns the ASCII byte of a character or a string: `\;`, `";"`.
 fn ascii(value: &Value) -> Option<u8> {
     match value {
@@ -166,12 +169,16 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
     // The crate reads a record of any width at once: each cell takes an end offset and becomes a value.
     machine.reserve_values(source.bytes().filter(|byte| *byte == delimiter).count() as u64)?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let (quote, trims) = (mark(&given, "quote", b'"'), given.is_on("trim"));
+    if let Some((at, problem)) = misquoted(source.as_bytes(), delimiter, quote, trims) {
+        return Err(misquotation(source, at, problem).into());
+    }
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .quote(mark(&given, "quote", b'"'))
-        .trim(if given.is_on("trim") { csv::Trim::All } else { csv::Trim::None })
+        .quote(quote)
+        .trim(if trims { csv::Trim::All } else { csv::Trim::None })
         .from_reader(source.as_bytes());
     let numbers = given.is_on("numbers");
     let named = given.get("headers");
@@ -196,6 +203,59 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
         machine.grown(rows.len())?;
     }
     Ok(Value::vector(rows))
+}
+
+/// A quotation that no CSV has.
+#[derive(Clone, Copy)]
+enum Misquoted {
+    /// A quote that is not closed.
+    Open,
+    /// Text between a closing quote and the end of its cell.
+    Trailing,
+}
+
+/// Finds the first quoted cell that does not end behind its closing quote, and returns its place. With `trims`, blanks may
+/// follow the quote.
+fn misquoted(source: &[u8], delimiter: u8, quote: u8, trims: bool) -> Option<(usize, Misquoted)> {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(quote, &source[at..]) {
+        let start = at + found;
+        at = start + 1;
+        let begins = start == 0 || source[start - 1] == delimiter || matches!(source[start - 1], b'\n' | b'\r');
+        if !begins {
+            continue;
+        }
+        loop {
+            let Some(found) = memchr::memchr(quote, &source[at..]) else { return Some((start, Misquoted::Open)) };
+            at += found + 1;
+            if source.get(at) != Some(&quote) {
+                break;
+            }
+            at += 1;
+        }
+        while trims && source.get(at) != Some(&delimiter) && matches!(source.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        if source.get(at).is_some_and(|next| *next != delimiter && !matches!(next, b'\n' | b'\r')) {
+            return Some((at, Misquoted::Trailing));
+        }
+    }
+    None
+}
+
+#[cold]
+fn misquotation(source: &str, at: usize, problem: Misquoted) -> Error {
+    let line = 1 + source.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+    let message = match problem {
+        Misquoted::Open => format!("the quote that opens a cell in line {line} is not closed"),
+        Misquoted::Trailing => {
+            let next = source.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(char::REPLACEMENT_CHARACTER);
+            format!("expected a separator or the end of line {line} behind the closing quote of a cell, got `{next}`")
+        }
+    };
+    Error::new("InvalidCsv", message).suggest(
+        "a quote inside a quoted cell is written twice; if quotes are ordinary text, name another: `:quote \"\\u0001\"`",
+    )
 }
 
 #[cold]
@@ -359,6 +419,12 @@ fn cell_value(cell: &str, numbers: bool) -> Value {
 }
 
 fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // data.csv's `(write-csv *out* rows)` prints.
+    if arguments.len() > 1 && arguments[0].as_symbol().is_some_and(|name| name.as_str() == OUT) {
+        let text = write(machine, &mut arguments[1..])?;
+        machine.core.print(string(&text)?);
+        return Ok(Value::Nil);
+    }
     let given = WRITE.read(&mut arguments[1..])?;
     let rows = machine.items(take(arguments, 0))?;
     let lines_end_as_in_windows = given.get("newline").and_then(ends_as_in_windows).unwrap_or(false);

@@ -20,10 +20,13 @@ pub const TABLE: &[Builtin] = &[
         "html/text",
         &["[s & options]"],
         "The text of an HTML page or mail: paragraphs and lines as displayed, `- ` before list items, ` | ` between \
-         table cells, without scripts and styles. `:links true` adds the address after the text of each link.",
+         table cells, without scripts and styles. Text that a page hides by an attribute or inline style is left out, and \
+         a note says how much. Options: `:hidden true` keeps it, `:links true` adds the address after the text of each \
+         link.",
         &[
             ("(html/text \"<p>Dear&nbsp;Ann,</p><ul><li>one<li>two</ul>\")", "\"Dear Ann,\\n\\n- one\\n- two\""),
             ("(html/text \"see <a href='https://x.org/a'>this</a>\" :links true)", "\"see this (https://x.org/a)\""),
+            ("(html/text \"<p style='display:none'>secret</p>Hello\")", "\"Hello\""),
         ],
         to_text,
     )
@@ -40,7 +43,8 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-static TEXT: OptionSet = OptionSet { function: "html/text", accepted: &[OptionSpec::new("links", &FLAG)] };
+static TEXT: OptionSet =
+    OptionSet { function: "html/text", accepted: &[OptionSpec::new("links", &FLAG), OptionSpec::new("hidden", &FLAG)] };
 
 /// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -65,9 +69,14 @@ fn to_text(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if value.is_nil() {
         return Ok(Value::string(""));
     }
-    let mut page = Page::new(given.is_on("links"));
+    let mut page = Page::new(given.is_on("links"), given.is_on("hidden"));
     tokenize(machine, string(&value)?, |event| page.take(event))?;
-    let text = page.finish();
+    let (text, left_out) = page.finish();
+    if left_out > 0 {
+        machine.core.note(format!(
+            "html/text left out {left_out} characters that the page does not display; `:hidden true` keeps them"
+        ));
+    }
     ask_for_copy(machine, &text, 1)?;
     Ok(Value::string(&text))
 }

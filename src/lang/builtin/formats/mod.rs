@@ -5,6 +5,7 @@ pub mod csv;
 pub mod html;
 mod page;
 pub mod sha256;
+mod shown;
 pub mod url;
 
 use super::arguments::string;

@@ -100,7 +100,7 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[("list->vector", "vec")];
 
 /// The lazy sequence steps defined in this file.
-pub const STEPS: &[&Builtin] = &[&REPEAT, &REPEATEDLY, &ITERATE, &CYCLE, &TREE];
+pub const STEPS: &[&Builtin] = &[&REPEAT, &REPEATEDLY, &ITERATE, &CYCLE, &TREE, &ASCEND];
 
 fn list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::list(arguments.iter_mut().map(std::mem::take).collect()))
@@ -179,6 +179,9 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return exact_range(machine, start, &end, &step);
     }
     let (from, to, by) = (as_double(&start)?, as_double(&end)?, as_double(&step)?);
+    if to.is_infinite() && (by > 0.0) == (to > 0.0) && by != 0.0 && from.is_finite() {
+        return Ok(machine.lazy(&ASCEND, vec![start, Value::Float(by)]));
+    }
     let mut out = Vec::new();
     let mut at = from;
     while (by > 0.0 && at < to) || (by < 0.0 && at > to) {
@@ -188,6 +191,16 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         at += by;
     }
     Ok(Value::list(out))
+}
+
+static ASCEND: Builtin =
+    Builtin::new("lazy-range*", &["[start step]"], "A step of a range of doubles without end.", &[], ascend);
+
+fn ascend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (start, step) = (take(arguments, 0), take(arguments, 1));
+    let next = Value::Float(as_double(&start)? + as_double(&step)?);
+    let rest = machine.lazy(&ASCEND, vec![next, step]);
+    Ok(before(start, rest))
 }
 
 /// Builds a range in which at least one number is a big integer or a decimal.

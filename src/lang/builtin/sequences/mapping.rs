@@ -90,7 +90,7 @@ pub const ALIASES: &[(&str, &str)] =
 /// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_MAP, &LAZY_FLAT_MAP];
 
-fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.len() {
         1 => return Ok(transducers::stateless(&steps::MAP, take(arguments, 0))),
         2 => {

@@ -195,6 +195,14 @@ pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outc
                     }
                 }
                 Value::Nil => {}
+                // The entries of another map, as `seq` gives them.
+                entries @ (Value::List(_) | Value::Lazy(_)) => {
+                    let mut entries = machine.seq(entries)?;
+                    while let Some(item) = entries.next(machine)? {
+                        let (key, value) = entry(machine, &item)?;
+                        machine.put(Arc::make_mut(&mut map), key, value)?;
+                    }
+                }
                 item => {
                     let (key, value) = entry(machine, &item)?;
                     machine.put(Arc::make_mut(&mut map), key, value)?;

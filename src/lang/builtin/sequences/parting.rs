@@ -68,11 +68,11 @@ fn partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return by_truth(machine, arguments);
     }
     collection_last(arguments);
-    let size = positive("partition", &arguments[0])?;
-    let step = if arguments.len() > 2 { positive("partition", &arguments[1])? } else { size };
+    let size = bounded(&arguments[0])?;
+    let step = if arguments.len() > 2 { bounded(&arguments[1])? } else { size };
     let short = if arguments.len() == 4 { Short::Padded(take(arguments, 2)) } else { Short::Dropped };
     let collection = take(arguments, arguments.len() - 1);
-    parts(machine, &Cut { size, step, short }, collection)
+    parts(machine, "partition", &Cut { size, step, short }, collection)
 }
 
 /// SRFI 1's `(partition odd? xs)`: the items that satisfy the predicate, and the others.
@@ -91,14 +91,17 @@ fn by_truth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     collection_last(arguments);
-    let size = positive("partition-all", &arguments[0])?;
+    let size = bounded(&arguments[0])?;
     if arguments.len() == 1 {
+        if size == 0 {
+            return Err(endless("partition-all").into());
+        }
         let none = Value::vector(Vec::new());
         return Ok(transducers::stateful(&state::PARTITION_ALL, none, Value::Int(size as i64)));
     }
-    let step = if arguments.len() > 2 { positive("partition-all", &arguments[1])? } else { size };
+    let step = if arguments.len() > 2 { bounded(&arguments[1])? } else { size };
     let collection = take(arguments, arguments.len() - 1);
-    parts(machine, &Cut { size, step, short: Short::Kept }, collection)
+    parts(machine, "partition-all", &Cut { size, step, short: Short::Kept }, collection)
 }
 
 /// Accepts `(partition coll n)` as `(partition n coll)`.
@@ -108,14 +111,20 @@ fn collection_last(arguments: &mut [Value]) {
     }
 }
 
-fn positive(name: &str, value: &Value) -> Outcome<u64> {
-    match count(value)? {
-        0 => Err(Error::new("IllegalArgument", format!("`{name}` takes sizes and steps of at least 1")).into()),
-        number => Ok(number.min(i64::MAX as u64)),
-    }
+fn bounded(value: &Value) -> Outcome<u64> {
+    Ok(count(value)?.min(i64::MAX as u64))
 }
 
-fn parts(machine: &mut Machine, cut: &Cut, collection: Value) -> Outcome<Value> {
+/// The error for a step of 0 through items, which never ends.
+fn endless(name: &str) -> Error {
+    Error::new("IllegalArgument", format!("`{name}` takes steps of at least 1"))
+}
+
+fn parts(machine: &mut Machine, name: &str, cut: &Cut, collection: Value) -> Outcome<Value> {
+    if cut.step == 0 {
+        let first = machine.seq(collection)?.next(machine)?;
+        return if first.is_none() { Ok(Value::list(Vec::new())) } else { Err(endless(name).into()) };
+    }
     if machine.is_lazy(&collection) {
         return Ok(put_off(machine, cut, collection));
     }

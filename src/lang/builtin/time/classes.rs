@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::time::Time;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -223,7 +223,7 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[("OffsetDateTime/of", "ZonedDateTime/of")];
 
 fn offset(seconds: i64) -> Outcome<Value> {
-    let offset = i32::try_from(seconds).ok().and_then(|seconds| Offset::from_seconds(seconds).ok());
+    let offset = i32::try_from(seconds).ok().and_then(crate::value::time::text::offset);
     Ok(value(Time::Zone(TimeZone::fixed(offset.ok_or_else(too_far)?))))
 }
 

@@ -22,8 +22,8 @@ pub const MONTHS: [&str; 12] = [
 /// The days of the week, Monday first.
 pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Abbreviations of time zones used in mail and logs, with their offset from UTC in minutes. Abbreviations shared by
-/// several zones are omitted.
+/// Abbreviations of time zones used in mail and logs, with their offset from UTC in minutes. Of several zones with an
+/// abbreviation, the one in English mail counts (`BST` is British, `CST` American); `IST` has too many meanings.
 const ABBREVIATIONS: &[(&str, i32)] = &[
     ("Z", 0),
     ("UT", 0),
@@ -48,6 +48,32 @@ const ABBREVIATIONS: &[(&str, i32)] = &[
     ("AKST", -540),
     ("AKDT", -480),
     ("HST", -600),
+    ("HDT", -540),
+    ("AST", -240),
+    ("ADT", -180),
+    ("NST", -210),
+    ("NDT", -150),
+    ("BRT", -180),
+    ("ART", -180),
+    ("BST", 60),
+    ("WAT", 60),
+    ("CAT", 120),
+    ("SAST", 120),
+    ("EAT", 180),
+    ("TRT", 180),
+    ("PKT", 300),
+    ("ICT", 420),
+    ("WIB", 420),
+    ("AWST", 480),
+    ("HKT", 480),
+    ("SGT", 480),
+    ("KST", 540),
+    ("ACST", 570),
+    ("ACDT", 630),
+    ("AEST", 600),
+    ("AEDT", 660),
+    ("NZST", 720),
+    ("NZDT", 780),
 ];
 
 /// Returns the index of a word among names; the word may be any prefix of at least three letters.

@@ -4,7 +4,7 @@ use super::calendar::in_zone;
 use super::epoch::epoch_text;
 use super::names::{month, weekday, zone_of_word};
 use crate::error::Error;
-use crate::value::time::text::{Pieces, fraction, year_month};
+use crate::value::time::text::{Pieces, date_with_offset, fraction, offset as offset_of, week_or_ordinal, year_month};
 use crate::value::time::{Time, zone};
 use jiff::civil::{self, Date};
 use jiff::tz::{Offset, TimeZone};
@@ -69,13 +69,17 @@ pub fn recognise(text: &str, day_first: Option<bool>) -> Result<Time, Error> {
     if trimmed.len() > LONGEST || trimmed.is_empty() {
         return Err(unreadable(text, ""));
     }
-    if let Some(pieces) = Pieces::read(trimmed) {
+    let by_week = week_or_ordinal(trimmed).map(|(date, rest)| format!("{date}{rest}"));
+    if let Some(pieces) = Pieces::read(by_week.as_deref().unwrap_or(trimmed)) {
         let Pieces { date, clock, offset, zone: name } = pieces;
         let zone = match name {
             Some(name) => Some(zone(name).ok_or_else(|| unreadable(text, ": there is no such zone"))?),
             None => None,
         };
         return Parts { date, clock, offset, zone }.time();
+    }
+    if let Some(date) = date_with_offset(trimmed) {
+        return Ok(Time::Date(date));
     }
     if let Some(first) = year_month(trimmed) {
         return Ok(Time::YearMonth(first));
@@ -96,11 +100,15 @@ enum Token<'t> {
     Mark(char),
 }
 
+/// The minus sign, which a hyphen before a number is unless it follows a word or another number.
+const MINUS: char = '\u{2212}';
+
 /// Tokenizes text, and skips comments in parentheses, which occur in mail.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
     let mut nesting = 0_usize;
+    let mut joins = false;
     while let Some(first) = rest.chars().next() {
         let run = |test: fn(char) -> bool| rest.find(|c| !test(c)).unwrap_or(rest.len());
         let length = match first {
@@ -116,8 +124,12 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
             _ if nesting > 0 || first.is_whitespace() => {}
             c if c.is_ascii_digit() => found.push(Token::Number(piece)),
             c if c.is_alphabetic() => found.push(Token::Word(piece)),
+            // ` - ` between two parts is no sign.
+            '-' if rest.starts_with(char::is_whitespace) => found.push(Token::Mark(',')),
+            '-' if !joins && rest.starts_with(|c: char| c.is_ascii_digit()) => found.push(Token::Mark(MINUS)),
             c => found.push(Token::Mark(c)),
         }
+        joins = first.is_alphanumeric();
     }
     found
 }
@@ -134,6 +146,8 @@ struct Words<'t> {
     clock: Option<civil::Time>,
     offset: Option<Offset>,
     zone: Option<TimeZone>,
+    /// The time was `24:00`, the beginning of the next day.
+    ends_day: bool,
 }
 
 impl<'t> Words<'t> {
@@ -149,6 +163,7 @@ impl<'t> Words<'t> {
             clock: None,
             offset: None,
             zone: None,
+            ends_day: false,
         }
     }
 
@@ -201,7 +216,7 @@ impl<'t> Words<'t> {
 
     fn mark(&mut self, mark: char) -> bool {
         match mark {
-            '+' | '-' | '\u{2212}' if self.clock.is_some() && self.offset.is_none() => {
+            '+' | '-' | MINUS if self.clock.is_some() && (mark != '-' || self.offset.is_none()) => {
                 let Some(Token::Number(digits)) = self.peek(1) else { return false };
                 let mut used = 2;
                 let (hours, mut minutes) = match digits.len() {
@@ -215,8 +230,11 @@ impl<'t> Words<'t> {
                 let number = |digits: &str| digits.parse::<i32>().ok().filter(|n| *n < 60);
                 let (Some(hours), Some(minutes)) = (number(hours), number(minutes)) else { return false };
                 let sign = if mark == '+' { 1 } else { -1 };
-                let Ok(offset) = Offset::from_seconds(sign * (hours * 3600 + minutes * 60)) else { return false };
-                self.offset = Some(offset);
+                let Some(offset) = offset_of(sign * (hours * 3600 + minutes * 60)) else { return false };
+                // Go writes the offset once more as the name of the zone, `+0300 +03`.
+                if self.offset.replace(offset).is_some_and(|before| before != offset) {
+                    return false;
+                }
                 // `GMT+1` is an offset relative to GMT, not a time in GMT.
                 if self.zone.as_ref().is_some_and(|zone| *zone == TimeZone::UTC) {
                     self.zone = None;
@@ -258,11 +276,11 @@ impl<'t> Words<'t> {
             8 | 12 | 14 if self.day.is_none() && self.year.is_none() => {
                 self.set(year(compact(0, 4)), small(compact(4, 6)), small(compact(6, 8)));
                 if digits.len() > 8 {
-                    self.clock = clock(compact(8, 10), compact(10, 12), compact(12, 14), "");
+                    self.set_clock(compact(8, 10), compact(10, 12), compact(12, 14), "");
                 }
             }
             4 | 6 if self.year.is_some() && self.day.is_some() && self.clock.is_none() => {
-                self.clock = clock(compact(0, 2), compact(2, 4), compact(4, 6), "");
+                self.set_clock(compact(0, 2), compact(2, 4), compact(4, 6), "");
                 if self.clock.is_none() {
                     return Ok(false);
                 }
@@ -324,17 +342,24 @@ impl<'t> Words<'t> {
             (Some(hour), None) => hour,
             _ => return false,
         };
-        self.clock = clock(&hour.to_string(), minutes, seconds, part);
+        self.set_clock(&hour.to_string(), minutes, seconds, part);
         self.at += used;
         self.clock.is_some()
+    }
+
+    fn set_clock(&mut self, hours: &str, minutes: &str, seconds: &str, part: &str) {
+        let is_zero = |digits: &str| digits.bytes().all(|digit| digit == b'0');
+        self.ends_day = hours == "24" && [minutes, seconds, part].into_iter().all(is_zero);
+        self.clock = clock(if self.ends_day { "0" } else { hours }, minutes, seconds, part);
     }
 
     fn set(&mut self, year: Option<i16>, month: Option<i8>, day: Option<i8>) {
         (self.year, self.month, self.day) = (year, month, day);
     }
 
-    /// Parses three numbers. A first number of four digits is the year, followed by month and day; otherwise the year
-    /// comes last. If `day_first` is not given, the day comes first with dots or if only the first number exceeds 12.
+    /// Parses three numbers. A first number of four digits, or one that is no day, is the year, followed by month and day;
+    /// otherwise the year comes last. If `day_first` is not given, the day comes first with dots or if only the first
+    /// number exceeds 12.
     fn numeric(&mut self, mark: char, first: &str, second: &str, third: &str) -> Result<(), Error> {
         if first.len() == 4 {
             self.set(year(first), small(second), small(third));
@@ -347,7 +372,11 @@ impl<'t> Words<'t> {
         let day_first = match self.day_first {
             Some(day_first) => day_first,
             None if mark == '.' => true,
-            None if third.len() == 2 => return Err(ambiguous(&written, a, b)),
+            None if a > 31 && third.len() == 2 => {
+                self.set(year(first), Some(b), small(third));
+                return Ok(());
+            }
+            None if a > 12 && b > 12 => return Err(unreadable(self.text, &format!(": `{written}` is not a date"))),
             None if a > 12 && b <= 12 => true,
             None if (b > 12 && a <= 12) || a == b => false,
             None => return Err(ambiguous(&written, a, b)),
@@ -358,7 +387,7 @@ impl<'t> Words<'t> {
     }
 
     fn finish(self) -> Result<Time, Error> {
-        let Words { text, year, month, day, clock, offset, zone, .. } = self;
+        let Words { text, year, month, day, clock, offset, zone, ends_day, .. } = self;
         let lacks = |what: &str| unreadable(text, &format!(": it has no {what}"));
         let date = match (year, month, day) {
             (None, None, None) => None,
@@ -375,6 +404,10 @@ impl<'t> Words<'t> {
             }
             (_, None, _) => return Err(lacks("month")),
             _ => return Err(lacks("day")),
+        };
+        let date = match date {
+            Some(date) if ends_day => Some(date.tomorrow().map_err(|_| unreadable(text, ""))?),
+            date => date,
         };
         Parts { date, clock, offset, zone }.time().map_err(|_| unreadable(text, ""))
     }

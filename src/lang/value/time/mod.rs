@@ -6,7 +6,7 @@
 pub mod text;
 
 use jiff::civil::{self, DateTime};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -112,7 +112,7 @@ pub fn zone(text: &str) -> Option<TimeZone> {
         let well_formed = matches!(digits.len(), 2 | 4 | 6) && digits.bytes().all(|byte| byte.is_ascii_digit());
         let seconds = number(0)? * 3600 + number(2)? * 60 + number(4)?;
         let sign = if text.starts_with('-') { -1 } else { 1 };
-        let offset = Offset::from_seconds(sign * seconds).ok()?;
+        let offset = text::offset(sign * seconds)?;
         return well_formed.then(|| TimeZone::fixed(offset));
     }
     TimeZone::get(text).ok()

@@ -1,7 +1,7 @@
 //! Formatting and parsing of dates and times in ISO 8601, as Java writes them.
 
 use super::{Period, Time, is_fixed, zone};
-use jiff::civil::{self, Date, DateTime};
+use jiff::civil::{self, Date, DateTime, ISOWeekDate, Weekday};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 use std::fmt::{self, Write};
@@ -104,7 +104,14 @@ impl<'t> Pieces<'t> {
                 Some(after) => rest = after,
             }
         }
-        let (clock, after) = leading_clock(rest)?;
+        let (clock, after) = match rest.strip_prefix("24:00").map(|after| (after, midnight_again(after))) {
+            // The end of a day is the beginning of the next one.
+            Some((_, Some(after))) => {
+                pieces.date = pieces.date.map(Date::tomorrow).transpose().ok()?;
+                (civil::Time::midnight(), after)
+            }
+            _ => leading_clock(rest)?,
+        };
         pieces.clock = Some(clock);
         rest = after;
         if let Some((offset, after)) = leading_offset(rest) {
@@ -169,6 +176,42 @@ fn leading_date(text: &str) -> Option<(Date, &str)> {
     Some((date.ok()?, rest))
 }
 
+/// Parses the rest of `24:00`, `24:00:00` or `24:00:00.000`. Returns what follows it.
+fn midnight_again(text: &str) -> Option<&str> {
+    let Some(rest) = text.strip_prefix(':') else { return Some(text) };
+    let rest = rest.strip_prefix("00")?;
+    Some(rest.strip_prefix(['.', ',']).map_or(rest, |zeros| zeros.trim_start_matches('0')))
+}
+
+/// Parses a day with an offset from UTC and no time of day, as in XML: `2024-02-29+01:00`.
+pub fn date_with_offset(text: &str) -> Option<Date> {
+    let (date, rest) = leading_date(text)?;
+    leading_offset(rest).filter(|(_, rest)| rest.is_empty()).map(|_| date)
+}
+
+/// Parses a day by its week (`2024-W10-2`, `2024W102`; Monday if the day is missing) or by its number in the year
+/// (`2024-065`, `2024065`), at the start of a text. Returns the day and the rest.
+pub fn week_or_ordinal(text: &str) -> Option<(Date, &str)> {
+    let (year, rest) = digits(text, 4)?;
+    let dashed = rest.strip_prefix('-');
+    let rest = dashed.unwrap_or(rest);
+    let Some(after) = rest.strip_prefix(['W', 'w']) else {
+        let (day, rest) = digits(rest, 3)?;
+        if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            return None;
+        }
+        let first = Date::new(year, 1, 1).ok()?;
+        let date = first.with().day_of_year(day).build().ok()?;
+        return Some((date, rest));
+    };
+    let (week, rest) = digits(after, 2)?;
+    let of_day = if dashed.is_some() { rest.strip_prefix('-') } else { Some(rest) };
+    let (day, rest) = of_day.and_then(|rest| digits(rest, 1)).unwrap_or((1, rest));
+    let day = Weekday::from_monday_one_offset(i8::try_from(day).ok()?).ok()?;
+    let date = ISOWeekDate::new(year, i8::try_from(week).ok()?, day).ok()?.date();
+    Some((date, rest))
+}
+
 fn leading_clock(text: &str) -> Option<(civil::Time, &str)> {
     let (hour, rest) = digits(text, 2)?;
     let (minute, mut rest) = digits(rest.strip_prefix(':')?, 2)?;
@@ -211,7 +254,13 @@ pub fn leading_offset(text: &str) -> Option<(Offset, &str)> {
             _ => break,
         }
     }
-    Some((Offset::from_seconds(sign * seconds).ok()?, rest))
+    Some((offset(sign * seconds)?, rest))
+}
+
+/// Returns the offset of that many seconds from UTC; `None` beyond the 18 hours that ISO 8601 and Java have.
+pub fn offset(seconds: i32) -> Option<Offset> {
+    const MOST: i32 = 18 * 3600;
+    (-MOST..=MOST).contains(&seconds).then(|| Offset::from_seconds(seconds).ok())?
 }
 
 /// The parts of an ISO 8601 duration: the calendar part and the exact part.
