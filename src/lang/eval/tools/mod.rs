@@ -391,7 +391,7 @@ mod tests {
             ),
         ] {
             let error = unasked("send", &tool, &missing(servers));
-            assert_eq!((error.code, error.message.as_str()), ("ServerUnavailable", expected));
+            assert_eq!((&*error.code, error.message.as_str()), ("ServerUnavailable", expected));
         }
     }
 }
