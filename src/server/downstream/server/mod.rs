@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::lang::internal::foreign_text;
 use crate::lang::Tool;
+use crate::lang::internal::foreign_text;
 use crate::server::config::ServerConfig;
 use crate::server::identity::LOCAL;
 use crate::server::pins::{PinReport, ServerPins, Vetted};
