@@ -17,7 +17,7 @@ fn lispbox(home: &Path, arguments: &[&str]) -> Output {
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .env("HOME", home)
         .env("LISPBOX_CACHE", home.join("cache"))
-        .env("T_TOKEN", "from-outside")
+        .env("T_PLACE", "from-outside")
         .stdin(std::process::Stdio::null())
         .output()
         .expect("the binary runs")
@@ -130,13 +130,13 @@ fn keys_of_codex_and_gemini_apply() {
     write(
         &home.join(".codex/config.toml"),
         &format!(
-            "[mcp_servers.s]\ncommand = 'python3'\nargs = ['{file}']\nenv_vars = ['T_TOKEN']\ntool_timeout_sec = 20\n\
+            "[mcp_servers.s]\ncommand = 'python3'\nargs = ['{file}']\nenv_vars = ['T_PLACE']\ntool_timeout_sec = 20\n\
              startup_timeout_sec = 20\ndisabled_tools = ['say']\n\
              [mcp_servers.other]\nurl = 'http://127.0.0.1:1/mcp'\nscopes = ['read']\n"
         ),
     );
     let gemini = json!({"mcp": {"excluded": ["no"]}, "mcpServers": {
-        "g": entry(&["$T_TOKEN"], json!({"env": {"T_B": "$T_TOKEN"}, "timeout": 20000})), "no": entry(&[], json!({}))}});
+        "g": entry(&["$T_PLACE"], json!({"env": {"T_B": "$T_PLACE"}, "timeout": 20000})), "no": entry(&[], json!({}))}});
     write(&home.join(".gemini/settings.json"), &gemini.to_string());
     let output = lispbox(home, &["config", "import"]);
     let shown = said(&output);
@@ -145,7 +145,7 @@ fn keys_of_codex_and_gemini_apply() {
     assert!(shown.contains("no: left out, as `mcp.excluded` of Gemini CLI says"), "{shown}");
     let direct = about(home, &["--config", ".codex/config.toml"]);
     for about in [about(home, &[]), direct] {
-        assert_eq!(about["env"]["T_TOKEN"], "from-outside", "{about}");
+        assert_eq!(about["env"]["T_PLACE"], "from-outside", "{about}");
     }
     let denied = lispbox(home, &["eval", "(s/say {:reply \"\"})"]);
     assert!(said(&denied).contains("ToolDenied"), "{}", said(&denied));

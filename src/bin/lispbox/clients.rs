@@ -146,7 +146,7 @@ const ALONE: &[&str] = &["-y", "--yes", "-i", "-t", "-it", "-ti", "--rm", "--ini
 fn launched<'w>(words: &[&'w str]) -> Option<&'w str> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let is_assignment = !word.starts_with('-') && word.contains('=');
+        let is_assignment = !word.starts_with('-') && word.contains('=') && !word.contains("==");
         let is_before = BEFORE.contains(&word.to_lowercase().as_str()) || LAUNCHERS.contains(&program(word));
         if ALONE.contains(word) || is_before || is_assignment {
             continue;

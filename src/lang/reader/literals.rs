@@ -115,7 +115,7 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
     let error = |message: String| ReadError::new("InvalidCharacter", span, message);
     let mut chars = name.chars();
     if let (Some(only), None) = (chars.next(), chars.next()) {
-        if only != ' ' && (only.is_whitespace() || only.is_control()) {
+        if only.is_whitespace() || only.is_control() {
             return Err(error("a backslash before white space is not a character".to_string())
                 .suggest("write `\\space`, `\\newline`, `\\tab` or `\\return`"));
         }

@@ -33,9 +33,26 @@ impl DeclaredTexts {
 
 /// Returns the names of the rules that match in a text of a declaration, each once.
 pub(in crate::server) fn declared(text: &str) -> Vec<&'static str> {
-    let views = views::views(&without_symbols(text));
+    let views = views::views(&in_words(&without_symbols(text)));
     let usual = words::USUAL.candidates(&views, &NOT_FOR_DECLARATIONS);
     matching(usual.into_iter().chain(words::DECLARED.candidates(&views, &[])), &views)
+}
+
+/// Separates the words of a name such as `contentOfFile` by `_`.
+fn in_words(text: &str) -> Cow<'_, str> {
+    let is_start = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    if text.contains(char::is_whitespace) || !text.as_bytes().windows(2).any(is_start) {
+        return Cow::Borrowed(text);
+    }
+    let (mut words, mut before) = (String::with_capacity(2 * text.len()), ' ');
+    for c in text.chars() {
+        if c.is_ascii_uppercase() && before.is_ascii_lowercase() {
+            words.push('_');
+        }
+        words.push(c);
+        before = c;
+    }
+    Cow::Owned(words)
 }
 
 /// Replaces typographic signs, arrows and pictures by ASCII. They are in many English descriptions and in no rule, and

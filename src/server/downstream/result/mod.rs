@@ -146,14 +146,20 @@ pub(super) fn text_or_json(text: String) -> ToolReply {
 
 /// Returns a text that is [JSON](is_json), or data as JavaScript and Python write it.
 fn as_json(text: &str) -> Option<Cow<'_, str>> {
-    if is_json(text) {
+    let is_valid = is_json(text);
+    // A half of a surrogate pair is valid, but no text.
+    if is_valid && !text.contains("\\ud") && !text.contains("\\uD") {
         return Some(Cow::Borrowed(text));
     }
     if !matches!(text.trim_ascii().as_bytes().first(), Some(b'{' | b'[' | b'"')) {
         return None;
     }
     let forgiven = lenient::forgiven(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
-    forgiven.filter(|text| is_json(text)).or_else(|| python::json(text)).map(Cow::Owned)
+    match forgiven.filter(|text| is_json(text)) {
+        Some(forgiven) => Some(Cow::Owned(forgiven)),
+        None if is_valid => Some(Cow::Borrowed(text)),
+        None => python::json(text).map(Cow::Owned),
+    }
 }
 
 /// Converts one text among several blocks. JSON that is nested too deeply to be parsed here stays text.

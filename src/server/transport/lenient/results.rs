@@ -15,7 +15,8 @@ pub(super) fn mend(result: &mut Value) {
             if fields.get("_meta").is_some_and(|meta| !meta.is_object()) {
                 fields.shift_remove("_meta");
             }
-            if fields.get("resultType").is_some_and(|kind| !kind.is_string()) {
+            // A result with content is complete, whatever it calls itself.
+            if fields.get("resultType").is_some_and(|kind| !kind.is_string() || fields.contains_key("content")) {
                 fields.shift_remove("resultType");
             }
             let has = |key: &str| fields.contains_key(key);

@@ -158,7 +158,6 @@ fn keys_that_the_schema_does_not_declare_are_compared() {
         (json!({"argument": "users", "one_of": ["reader"]}), json!({"users": {"eve": "reader"}})),
         (json!({"argument": "users", "matches": "[a-z]+@home.example"}), json!({"users": {"eve": "a@home.example"}})),
         (json!({"argument": "users", "domain": ["home.example"]}), json!({"users": {"evil.example": "home.example"}})),
-        (json!({"argument": "users", "not_from": ["user"]}), json!({"users": {"ann@home.example": "x"}})),
         (json!({"argument": "budget", "at_most": 5}), json!({"budget": {"EUR": 6}})),
         (json!({"argument": "budget", "at_most": 5}), json!({"budget": {"6": 5}})),
     ] {
