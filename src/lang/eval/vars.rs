@@ -111,6 +111,9 @@ impl Machine {
         }
         self.core.globals.find(name).ok_or_else(|| {
             let shown = shown_name(name);
+            if let Some(advice) = crate::absent::advice("flush").filter(|_| name == "*out*") {
+                return Error::new("NotAvailable", "`*out*` cannot be bound here").about(name).suggest(advice);
+            }
             Error::new("UnboundVariable", format!("`{shown}` is not defined by the session")).about(shown).suggest(
                 format!(
                     "define it first: `(def ^:dynamic {shown} nil)`; the language's own functions keep their meaning"
