@@ -56,7 +56,7 @@ fn receive(texts: impl IntoIterator<Item = (String, String)>) {
 #[test]
 fn members_that_are_equal_are_refused_in_sorted_collections() {
     for members in ["(sorted-set nil 1 1)", "(sorted-set (builtin core/>) 2 2 1)", "(sorted-map nil 1 2 1 3)"] {
-        let text = format!("(lispbox-session 2)\n(define sorted {members})\n(counts 1 0)\n(history nil nil nil nil)\n");
+        let text = format!("(lispbox-session 3)\n(define sorted {members})\n(counts 1 0)\n(history nil nil nil nil)\n");
         let refused = engine().session().decode(&text).expect_err(members);
         assert!(refused.to_string().starts_with("the snapshot is damaged at line 2"), "{refused}");
     }

@@ -386,7 +386,9 @@ fn no_right_program_gets_a_note() {
     let mut count = 0;
     for case in ["tests/clojure", "tests/spec"].iter().flat_map(|directory| cases(directory)) {
         count += 1;
-        let notes = common::eval(&case.program).notes;
+        let mut notes = common::eval(&case.program).notes;
+        // Such a note is about the page, not about the program.
+        notes.retain(|note| !note.starts_with("html/text left out"));
         if !notes.is_empty() {
             let _ = writeln!(wrong, "{}: {}\n  {notes:?}", case.place, case.program);
         }

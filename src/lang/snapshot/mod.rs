@@ -17,9 +17,10 @@ pub use decode::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR, decode, forms};
 pub use encode::encode;
 pub use failure::{EncodeError, EncodeReason};
 
-/// Format version that this code writes in the first row: `(lispbox-session 2)`. The decoder reads all versions from 1
-/// on; version 1 has neither `counts` nor `pair`.
-const VERSION: i64 = 2;
+/// Format version that this code writes in the first row: `(lispbox-session 3)`. The decoder reads all versions from 1
+/// on; version 1 has neither `counts` nor `pair`, version 2 neither the classes of `catch` nor names such as
+/// `/session/fork`.
+const VERSION: i64 = 3;
 
 /// Maximum nesting depth of a value within a row.
 const ROW_NESTING: u32 = 100;

@@ -1,10 +1,8 @@
 //! The current activity of an evaluation, for progress notifications.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::lang::internal::foreign_text;
-
-use super::{Answer, Call, Layer, Next};
 
 /// The current activity of an evaluation.
 #[derive(Default)]
@@ -44,15 +42,5 @@ impl Activity {
             Stage::Called(1, tool) => format!("1 tool call so far, to `{tool}`"),
             Stage::Called(count, tool) => format!("{count} tool calls so far, the last to `{tool}`"),
         }
-    }
-}
-
-/// Shows the calls of an evaluation as its activity.
-pub(super) struct Shown(pub(super) Arc<Activity>);
-
-impl Layer for Shown {
-    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
-        self.0.calls(&call.given.server, &call.given.tool);
-        next.call(call)
     }
 }

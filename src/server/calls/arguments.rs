@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::server::downstream::Failure;
 use crate::server::policy::Consent;
 
-use super::{Answer, Arguments, Call, Layer, Next};
+use super::layer::{Answer, Arguments, Call, Layer, Next};
 
 pub(super) struct Checked(pub(super) Arc<Consent>);
 

@@ -8,7 +8,8 @@ use crate::server::audit::{AuditLog, AuditedCall, Outcome};
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
 
-use super::{Answer, Call, Layer, Next, Parts};
+use super::layer::{Answer, Call, Layer, Next};
+use super::parts::Parts;
 
 /// Writes the outcome. A call is refused while an earlier record waits to be written.
 pub(super) struct Recorded {

@@ -1,6 +1,6 @@
 //! Connects to the server, and finds the tool among those that it lists.
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Connected;
 

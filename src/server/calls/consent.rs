@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::server::policy::Consent;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Allowed(pub(super) Arc<Consent>);
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::server::downstream::Failure;
 use crate::server::policy::Consent;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Held(pub(super) Arc<Consent>);
 

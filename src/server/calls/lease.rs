@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::server::downstream::Failure;
 use crate::server::sessions::requests::SessionRequests;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Leased(Arc<SessionRequests>);
 

@@ -1,8 +1,8 @@
 //! Tool calls: the way of a call from a program to a server, through an ordered chain of layers.
 //!
-//! A concern of a call is a [`Layer`], in a file of its own, that knows nothing of the others. [`Chain::new`] has the
+//! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others. [`Chain::new`] has the
 //! order, which is a security property. All layers run on the thread of the evaluation (or of its branch), one after the
-//! other, and may block; what is asynchronous is awaited there by [`Wait`]. A call changes threads twice: when the
+//! other, and may block; what is asynchronous is awaited there by [`Wait`](wait::Wait). A call changes threads twice: when the
 //! connection's task takes the request, and when it hands over the answer.
 //!
 //! Two designs were considered. Asynchronous services, as those of tower, would run on the threads of the runtime: each
@@ -18,8 +18,11 @@ mod connection;
 mod consent;
 mod grants;
 pub(in crate::server) mod guarded;
+mod layer;
 mod lease;
 mod origins;
+mod parts;
+mod progress;
 mod questions;
 mod rehearsal;
 mod retries;
@@ -32,127 +35,18 @@ mod wait;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::{Map, Value};
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{CallId, Decision, Question, ToolCall, ToolReply};
-use crate::server::audit::AuditedCall;
-use crate::server::downstream::{CheckedTool, Downstream, Downstreams, Failure, Link};
-use crate::server::identity::Identity;
-use crate::server::policy::Consent;
-use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::sessions::requests::SessionRequests;
+use crate::server::downstream::Failure;
 
-use activity::Activity;
-use guarded::Guarded;
+use layer::{Arguments, Call, Layer, Next};
 use questions::Questions;
 use wait::Wait;
 
-/// The reply to a call, or the reason why there is none yet: a layer further out may try again.
-type Answer = Result<ToolReply, Failure>;
-
-/// One concern of every tool call.
-trait Layer: Send + Sync {
-    /// Answers the call, or passes it on to the layers behind this one.
-    fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer;
-}
-
-/// The layers behind the current one.
-#[derive(Clone, Copy)]
-struct Next<'n>(&'n [Box<dyn Layer>]);
-
-impl Next<'_> {
-    /// Passes the call on.
-    fn call(self, call: &mut Call<'_>) -> Answer {
-        let (first, others) = self.0.split_first().expect("the last layer passes nothing on");
-        first.call(call, Next(others))
-    }
-
-    /// Passes the call on; a failure becomes the reply.
-    fn reply(self, call: &mut Call<'_>) -> ToolReply {
-        self.call(call).unwrap_or_else(Failure::reply)
-    }
-}
-
-/// A call on its way through the chain.
-struct Call<'c> {
-    /// The call as the program made it.
-    given: &'c ToolCall,
-    /// The time when the program made it.
-    made: Instant,
-    /// The time when it had a slot.
-    begun: Option<Instant>,
-    /// The time when it was first sent.
-    sent: Option<Instant>,
-    /// The time that the server has.
-    timeout: Duration,
-    wait: Wait<'c>,
-    /// Its audit record.
-    audited: Option<AuditedCall>,
-    server: Option<Arc<Downstream>>,
-    /// The tool, and the connection over which it was listed.
-    target: Option<(Arc<CheckedTool>, Link)>,
-    /// The arguments as they will be sent.
-    arguments: Arguments,
-    /// The rule that decided on the call.
-    rule: Option<String>,
-    /// A note for the program, as a clause.
-    note: Option<String>,
-}
-
-/// The arguments as they will be sent.
-#[derive(Default)]
-struct Arguments {
-    given: Map<String, Value>,
-    /// The reason why they could not be checked against the schema of the tool, as a clause.
-    unchecked: Option<String>,
-}
-
-impl Call<'_> {
-    /// The server; the layer `server` has found it.
-    fn server(&self) -> Arc<Downstream> {
-        Arc::clone(self.server.as_ref().expect("the server is found before this layer"))
-    }
-
-    /// The tool; the layer `connection` has found it.
-    fn tool(&self) -> Arc<CheckedTool> {
-        Arc::clone(&self.target.as_ref().expect("the tool is found before this layer").0)
-    }
-
-    /// The remaining time of the evaluation.
-    fn remaining(&self) -> Duration {
-        self.given.remaining.saturating_sub(self.made.elapsed())
-    }
-
-    /// Adds a note behind those that the program has to read first.
-    fn add_note(&mut self, note: String) {
-        self.note = Some(self.note.take().map_or(note.clone(), |earlier| format!("{note}; {earlier}")));
-    }
-}
-
-/// The parts of an evaluation that its calls need.
-#[derive(Clone)]
-pub(in crate::server) struct Parts {
-    pub(in crate::server) downstreams: Arc<Downstreams>,
-    pub(in crate::server) runtime: Handle,
-    /// Cancelled when the evaluation is to end.
-    pub(in crate::server) cancel: CancellationToken,
-    /// The number of calls that may be under way at once.
-    pub(in crate::server) slots: u32,
-    pub(in crate::server) identity: Arc<Identity>,
-    pub(in crate::server) activity: Arc<Activity>,
-    /// The permissions of the evaluation.
-    pub(in crate::server) consent: Arc<Consent>,
-    /// The requests of the program for its session, with its lease and the log of its run, if it has a session.
-    pub(in crate::server) requests: Option<Arc<SessionRequests>>,
-    /// The origins of values, if there are guards.
-    pub(in crate::server) guarded: Option<Guarded>,
-    /// Collects the calls that may change something, if they are not made.
-    pub(in crate::server) rehearsal: Option<Arc<Rehearsal>>,
-}
+pub(in crate::server) use parts::Parts;
 
 /// The layers of all calls of an evaluation.
 struct Chain(Vec<Box<dyn Layer>>);
@@ -166,7 +60,7 @@ impl Chain {
         chain.extend(lease::Leased::of(parts.requests.as_ref()));
         // Everything behind this is recorded: refusals, questions and failures as well as results.
         chain.extend(audit.map(|audit| audit::Recorded::boxed(audit, parts)));
-        chain.push(Box::new(activity::Shown(Arc::clone(&parts.activity))));
+        chain.push(Box::new(progress::Shown(Arc::clone(&parts.activity))));
         chain.push(Box::new(telemetry::Traced::new(parts)));
         // A reply has an origin as soon as the program has it, whatever came of the call.
         chain.extend(parts.guarded.clone().map(origins::Learned::boxed));

@@ -3,7 +3,7 @@
 use crate::lang::ToolReply;
 
 use super::guarded::Guarded;
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Learned(Guarded);
 

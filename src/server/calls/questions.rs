@@ -7,8 +7,8 @@ use std::time::Instant;
 use crate::lang::{CallId, Decision, Question, ToolReply};
 use crate::server::audit::AuditedCall;
 
-use super::Parts;
 use super::audit::unwritten_outcome;
+use super::parts::Parts;
 use super::telemetry::Traced;
 
 #[derive(Default)]

@@ -8,7 +8,7 @@ use crate::lang::ToolReply;
 use crate::server::policy::Effect;
 use crate::server::runs::rehearsal::Rehearsal;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 /// Collects a call on which a person would have to decide.
 pub(super) struct Asked(Arc<Rehearsal>);

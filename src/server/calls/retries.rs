@@ -6,7 +6,7 @@ use crate::lang::ToolError;
 use crate::server::downstream::Failure;
 use crate::server::policy::Consent;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 /// Maximum number of retries of a call.
 const RETRIES: u32 = 2;

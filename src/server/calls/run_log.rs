@@ -6,7 +6,7 @@ use crate::lang::ToolReply;
 use crate::server::policy::Effect;
 use crate::server::sessions::requests::SessionRequests;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Started(Arc<SessionRequests>);
 

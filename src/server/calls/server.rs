@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::lang::ToolReply;
 use crate::server::downstream::Downstreams;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Found(pub(super) Arc<Downstreams>);
 

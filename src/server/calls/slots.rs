@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::Semaphore;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Limited(Arc<Semaphore>);
 

@@ -10,7 +10,8 @@ use crate::server::downstream::Downstreams;
 use crate::server::identity::Identity;
 use crate::server::telemetry::log;
 
-use super::{Answer, Call, Layer, Next, Parts};
+use super::layer::{Answer, Call, Layer, Next};
+use super::parts::Parts;
 
 pub(super) struct Traced {
     downstreams: Arc<Downstreams>,

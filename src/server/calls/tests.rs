@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 
+use super::guarded::Guarded;
 use super::*;
 use crate::lang::{self, Entry, Journal, Keep, RunLog, Tools};
 use crate::server::audit::{AuditLog, AuditOptions};
 use crate::server::config::Configuration;
-use crate::server::downstream::DownstreamOptions;
+use crate::server::downstream::{DownstreamOptions, Downstreams};
+use crate::server::identity::Identity;
 use crate::server::origins::Origins;
 use crate::server::pins::Pins;
-use crate::server::policy::{Grants, Take, TakenCall, no_approver};
+use crate::server::policy::{Consent, Grants, Take, TakenCall, no_approver};
+use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::leases::HeldLease;
+use crate::server::sessions::requests::SessionRequests;
 use crate::store::{Key, Lease, TakenLease};
 
 /// A reason for which a call is not sent.

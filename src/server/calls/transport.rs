@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::server::policy::Consent;
 
-use super::{Answer, Call, Layer, Next};
+use super::layer::{Answer, Call, Layer, Next};
 
 pub(super) struct Sent(pub(super) Arc<Consent>);
 

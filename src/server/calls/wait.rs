@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::downstream::Failure;
 use crate::server::sessions::requests::SessionRequests;
 
-use super::Parts;
+use super::parts::Parts;
 
 /// Waits for futures until the call is to end.
 #[derive(Clone)]
