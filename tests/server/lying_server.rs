@@ -55,7 +55,8 @@ const PROGRAMS: &[&str] = &[
     "((eval (symbol (str (liar/plain)))))",
     "(liar/plain {:kind 5})",
     "(liar/plain 1 2 3 4 5 6)",
-    "(liar/plain {(str (liar/plain)) 5})",
+    // Three calls, since the texts forge the line about two.
+    "(do (liar/plain) (liar/plain {(str (liar/plain)) 5}))",
     "(liar/plan)",
     "(liar/x)",
     "(forged)",

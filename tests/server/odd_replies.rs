@@ -142,12 +142,15 @@ fn servers_that_declare_themselves_oddly_are_used() {
     let schema = r#"{"type": "object", "properties": []}"#;
     let tools =
         format!(r#"{{"tools": [{{"name": "count", "inputSchema": {schema}, "annotations": [], "_meta": []}}]}}"#);
+    let site = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "serverInfo": {"name": "s", "version": "1", "websiteUrl": 5}, "instructions": null
+    });
     let servers = json!({"mcpServers": {
         "php": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": [], "serverInfo": {"name": "s"}}"#,
             "--tools", &tools]),
         "bare": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": {"tools": []}}"#]),
-        "site": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": {},
-            "serverInfo": {"name": "s", "version": "1", "websiteUrl": 5}, "instructions": null}"#]),
+        "site": odd(&["--handshake", &site.to_string()]),
     }});
     let mut client = Client::start(&servers, &[]);
     for server in ["php", "bare", "site"] {

@@ -53,7 +53,9 @@ fn kill_workers(client: &Client) {
         // SAFETY: a system call on integers; the processes are children of our child process.
         unsafe { libc::kill(*worker, libc::SIGKILL) };
     }
-    until(|| workers.iter().all(|worker| !is_alive(i64::from(*worker))));
+    // The first thread of a process may have ended before the others.
+    let threads = |worker: i32| std::fs::read_dir(format!("/proc/{worker}/task")).map_or(0, Iterator::count);
+    until(|| workers.iter().all(|worker| !is_alive(i64::from(*worker)) && threads(*worker) <= 1));
 }
 
 /// Lifts the file size limit of this server.

@@ -223,7 +223,7 @@ fn names_and_texts_of_megabytes_are_no_trouble() {
         let (text, _) = scene.eval(program);
         assert!(!text.contains("`total`") && text.len() < 200_000, "{program}: {} bytes", text.len());
     }
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(180), "{:?}", begun.elapsed());
     scene.lives_and_ends();
 }
 
