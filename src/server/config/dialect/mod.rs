@@ -177,7 +177,8 @@ impl Dialect {
                 }
             }
             Means::Unless(harmless, why) => {
-                let is_harmless = harmless.iter().any(|text| value == text || value.to_string() == *text);
+                let shown = value.to_string();
+                let is_harmless = harmless.iter().any(|text| value == text || shown == *text);
                 let is_empty =
                     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty);
                 let is_off = value.as_object().is_some_and(|fields| fields.get("enabled") == Some(&json!(false)));
