@@ -246,7 +246,7 @@ fn a_damaged_snapshot_is_refused_and_the_session_stays() {
     run(&mut session, "(def a 1)");
     for text in [
         "",
-        "(lispbox-session 3)",
+        "(lispbox-session 99)",
         "(lispbox-session 1) (define a (ref 9))",
         "(lispbox-session 1) (object 1 [(ref 1)])",
         "(((",
