@@ -7,6 +7,8 @@
 //! so that the start and the definitions are excluded. The count of a short program is the mean of many runs, since the
 //! allocator's work in a single one varies. Hash seeds are fixed, so that hash tables are identical in every run.
 
+#[path = "../counts/mod.rs"]
+mod counts;
 #[path = "../programs/mod.rs"]
 mod programs;
 
@@ -71,24 +73,11 @@ unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> i
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match arguments[..] {
-        ["--run", part, name, times] => run(part, name, times),
-        ["--record"] => count_all().and_then(|counts| record(&counts)),
-        [] => count_all().and_then(|counts| check(&counts)),
-        _ => {
-            println!("instructions are not counted: of {arguments:?} this knows only `--record`");
-            return ExitCode::SUCCESS;
-        }
+    let own = |arguments: &[&str]| match *arguments {
+        ["--run", part, name, times] => Some(run(part, name, times)),
+        _ => None,
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    counts::run(own, count_all, check, record)
 }
 
 /// Runs a program once and then `times` more times; this process is what valgrind measures.
@@ -143,19 +132,12 @@ fn count(part: &str, name: &str) -> Result<u64, String> {
 /// The instructions of a whole process that runs a program `times` additional times.
 fn instructions(part: &str, name: &str, times: u64) -> Result<u64, String> {
     let executable = std::env::current_exe().map_err(|problem| problem.to_string())?;
-    let output = Command::new("valgrind")
-        .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
-        .arg("--fair-sched=try")
-        .arg(executable)
-        .args(["--run", part, name, &times.to_string()])
-        // Disables the time-based release of memory to the system.
-        .env("MIMALLOC_PURGE_DELAY", "-1")
-        .output()
-        .map_err(|problem| format!("valgrind does not start: {problem}; install it (`apt-get install valgrind`)"))?;
+    let output =
+        counts::valgrind().arg(executable).args(["--run", part, name, &times.to_string()]).output().map_err(
+            |problem| format!("valgrind does not start: {problem}; install it (`apt-get install valgrind`)"),
+        )?;
     let report = String::from_utf8_lossy(&output.stderr);
-    let count = report.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
-    let count = count.and_then(|(_, count)| count.trim().replace(',', "").parse().ok());
-    match count {
+    match counts::instructions(&report) {
         Some(count) if output.status.success() => Ok(count),
         _ => Err(format!("{name}: valgrind counted nothing ({})\n{report}", output.status)),
     }
@@ -164,7 +146,7 @@ fn instructions(part: &str, name: &str, times: u64) -> Result<u64, String> {
 /// Compares the counts with the table.
 fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     let table = std::fs::read_to_string(TABLE)?;
-    let recorded = recorded(&table);
+    let recorded: Counts = counts::recorded(&table);
     let (mut more, mut others) = (0, 0);
     for (name, count) in counts {
         let Some(before) = recorded.get(name) else {
@@ -204,12 +186,6 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
 /// The command that records the counts.
 fn how() -> &'static str {
     "  cargo bench --bench instructions -- --record"
-}
-
-/// Parses the counts in the table.
-fn recorded(table: &str) -> Counts {
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
-    rows.filter_map(|(name, count)| Some((name.to_string(), count.trim().replace(',', "").parse().ok()?))).collect()
 }
 
 /// Writes the table.

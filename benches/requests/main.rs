@@ -9,6 +9,8 @@
 //! then, in one process, and fewer in another; the difference is what the requests take. The downstream server is this
 //! program itself, started with `--echo`.
 
+#[path = "../counts/mod.rs"]
+mod counts;
 #[path = "../server/pipe.rs"]
 mod pipe;
 
@@ -54,24 +56,8 @@ const REQUESTS: [(&str, &[&str], &str); 4] = [
 type Counts = BTreeMap<String, f64>;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match arguments[..] {
-        ["--echo"] => echo(),
-        ["--record"] => count_all().and_then(|counts| record(&counts)),
-        [] => count_all().and_then(|counts| check(&counts)),
-        _ => {
-            println!("nothing is counted: of {arguments:?} this knows only `--record`");
-            return ExitCode::SUCCESS;
-        }
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let own = |arguments: &[&str]| (*arguments == ["--echo"]).then(echo);
+    counts::run(own, count_all, check, record)
 }
 
 /// Serves one tool that returns its argument, on standard input and output.
@@ -133,8 +119,6 @@ fn serve(
     };
     under.arg(env!("CARGO_BIN_EXE_lispbox")).arg("serve").arg("--config").arg(config).args(options.iter().map(option));
     under.env("HOME", folder).env_remove("XDG_CONFIG_HOME").env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");
-    // Disables the time-based release of memory to the system.
-    under.env("MIMALLOC_PURGE_DELAY", "-1");
     let mut server = Pipe::start(under);
     for _ in 0..times {
         let reply = server.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
@@ -150,15 +134,13 @@ fn serve(
 fn instructions(options: &[&str], program: &str, times: usize) -> Result<f64, Box<dyn Error>> {
     let folder = scratch()?;
     let report = folder.join("report");
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--fair-sched=try"]);
+    let mut valgrind = counts::valgrind();
     valgrind.arg(format!("--log-file={}", report.display()));
     serve(&mut valgrind, &folder, (options, program), times)?;
     let report = std::fs::read_to_string(report)?;
     std::fs::remove_dir_all(folder)?;
-    let count = report.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
-    let count = count.and_then(|(_, count)| count.trim().replace(',', "").parse().ok());
-    count.ok_or_else(|| format!("valgrind counted nothing:\n{report}").into())
+    let count = counts::instructions(&report).ok_or_else(|| format!("valgrind counted nothing:\n{report}"))?;
+    Ok(count as f64)
 }
 
 /// The system calls of a server that answers `times` requests, without those of the server behind it.
@@ -197,7 +179,7 @@ fn scratch() -> Result<PathBuf, Box<dyn Error>> {
 /// Compares the counts with the table.
 fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     let table = std::fs::read_to_string(TABLE)?;
-    let recorded = recorded(&table);
+    let recorded: Counts = counts::recorded(&table);
     let mut more = Vec::new();
     for (name, count) in counts {
         let before = recorded.get(name).copied().ok_or_else(|| format!("{name} is not recorded; {}", how()))?;
@@ -217,15 +199,9 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// How to record the counts anew.
+/// The advice on counts that are meant to have changed.
 fn how() -> &'static str {
     "record anew: `cargo bench --bench requests -- --record`"
-}
-
-/// Parses the counts in the table.
-fn recorded(table: &str) -> Counts {
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
-    rows.filter_map(|(name, count)| Some((name.to_owned(), count.trim().replace(',', "").parse().ok()?))).collect()
 }
 
 /// Writes the table.
