@@ -17,7 +17,7 @@ use crate::operators::Operator;
 use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::shape::Shape;
-pub use names::{Meaning, Names, definition};
+pub use names::{Meaning, Names, definition, name_elsewhere};
 use names::{elsewhere, qualified};
 use scope::{Frames, Location};
 use std::sync::Arc;

@@ -73,15 +73,20 @@ pub(super) fn qualified(written: &str, definition: &str) -> String {
     if written == definition { format!("session/{definition}") } else { format!("session/session/{definition}") }
 }
 
+/// Decodes the result of `qualified`: returns the definition of the session that a written name refers to; `None` if
+/// it refers to something else.
+pub fn definition<'m>(written: &str, noted: &'m str) -> Option<&'m str> {
+    let base = noted.strip_prefix("session/")?;
+    base.strip_prefix("session/").or_else(|| (base == written).then_some(base))
+}
+
 /// Encodes that a name, as written, refers to a builtin or a tool. `fork` is a short name of the builtin `session/fork`,
 /// which would read as a definition of the session, so it gets a leading slash.
 pub(super) fn elsewhere(written: &str, meaning: String) -> String {
     if definition(written, &meaning).is_some() { format!("/{meaning}") } else { meaning }
 }
 
-/// Decodes the result of `qualified`: returns the definition of the session that a written name refers to; `None` if
-/// it refers to something else, whose name is then the result of `elsewhere` without a leading slash.
-pub fn definition<'m>(written: &str, noted: &'m str) -> Option<&'m str> {
-    let base = noted.strip_prefix("session/")?;
-    base.strip_prefix("session/").or_else(|| (base == written).then_some(base))
+/// Decodes the result of `elsewhere`: returns the name of the builtin or the tool.
+pub fn name_elsewhere(noted: &str) -> &str {
+    noted.strip_prefix('/').unwrap_or(noted)
 }

@@ -8,7 +8,7 @@ use crate::machine::{Global, Machine, Object};
 use crate::node::Group;
 use crate::reader::{self, Reading};
 use crate::resolve::shape::misshapen;
-use crate::resolve::{Meaning, Names, Resolver, definition};
+use crate::resolve::{Meaning, Names, Resolver, definition, name_elsewhere};
 use crate::span::{Source, SourceName};
 use crate::value::function::{Bound, Captures, Closure, ToolFunction};
 use crate::value::list::List;
@@ -470,11 +470,6 @@ fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     }
 }
 
-/// Returns the name of a builtin or a tool that a recorded meaning stands for.
-fn elsewhere(meaning: &str) -> &str {
-    meaning.strip_prefix('/').unwrap_or(meaning)
-}
-
 /// Resolves names in the code of a restored function to their recorded meanings.
 struct Meanings<'m> {
     machine: &'m mut Machine,
@@ -507,7 +502,7 @@ impl Names for Meanings<'_> {
         if let Some(definition) = definition(name, &meaning) {
             return Ok(Meaning::Global(self.machine.core.globals.index(definition)));
         }
-        let meaning = elsewhere(&meaning);
+        let meaning = name_elsewhere(&meaning);
         if let Some(meaning) = meaning_of(self.machine, meaning)? {
             return Ok(meaning);
         }
@@ -519,7 +514,7 @@ impl Names for Meanings<'_> {
 
     fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.meanings.get(name) {
-            Some(meaning) => Ok(definition(name, meaning).unwrap_or_else(|| elsewhere(meaning)).to_string()),
+            Some(meaning) => Ok(definition(name, meaning).unwrap_or_else(|| name_elsewhere(meaning)).to_string()),
             None => self.machine.var(name, scope),
         }
     }
