@@ -200,8 +200,8 @@ fn mended(mut event: Sse, id: Option<&RequestId>) -> Sse {
     let Some(data) = data else { return event };
     // Some servers give events of messages a name.
     event.event = None;
-    let read = lenient::read::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This));
-    if let Ok(message) = read
+    let read = lenient::read_and_compare::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This));
+    if let Ok((message, true)) = read
         && let Ok(text) = serde_json::to_string(&message)
     {
         event.data = Some(text);

@@ -35,19 +35,27 @@ pub(in crate::server) fn read<Role: ServiceRole>(
     text: &[u8],
     waits: Waits<'_>,
 ) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
+    read_and_compare::<Role>(text, waits).map(|(message, _)| message)
+}
+
+/// Reads the text of a message as [`read`] does, and also returns whether rmcp reads something else in it.
+///
+/// # Errors
+/// Returns the problem if the text cannot be read.
+pub(in crate::server) fn read_and_compare<Role: ServiceRole>(
+    text: &[u8],
+    waits: Waits<'_>,
+) -> Result<(RxJsonRpcMessage<Role>, bool), serde_json::Error> {
     let strict = serde_json::from_slice::<RxJsonRpcMessage<Role>>(text);
-    match strict {
-        Ok(mut message) if is_understood(&message) => {
-            adopt(&mut message, waits);
-            Ok(message)
-        }
+    let (mut message, is_mended) = match strict {
+        Ok(message) if is_understood(&message) => (message, false),
         strict => {
             let mended = mended(text).and_then(|value| serde_json::from_value::<RxJsonRpcMessage<Role>>(value).ok());
-            let mut message = mended.map_or(strict, Ok)?;
-            adopt(&mut message, waits);
-            Ok(message)
+            (mended.map_or(strict, Ok)?, true)
         }
-    }
+    };
+    let is_adopted = adopt(&mut message, waits);
+    Ok((message, is_mended || is_adopted))
 }
 
 /// True if a reply has one of the types of results that MCP defines, and no part that they represent wrongly.
@@ -65,22 +73,30 @@ fn is_understood<Req, Resp: Any, Not>(message: &JsonRpcMessage<Req, Resp, Not>) 
     }
 }
 
-/// Gives a reply the identity of the request that waits, if its own is missing or written in another way.
-fn adopt<Req, Resp, Not>(message: &mut JsonRpcMessage<Req, Resp, Not>, waits: Waits<'_>) {
+/// Gives a reply the identity of the request that waits, if its own is missing or written in another way. Returns whether
+/// that changes the reply.
+fn adopt<Req, Resp, Not>(message: &mut JsonRpcMessage<Req, Resp, Not>, waits: Waits<'_>) -> bool {
     let (id, is_certain) = match waits {
-        Waits::Nobody => return,
+        Waits::Nobody => return false,
         Waits::Only(id) => (id, false),
         Waits::This(id) => (id, true),
     };
     match message {
         JsonRpcMessage::Error(error) => {
             let is_of_another = |own: &RequestId| own.to_string().parse::<i64>().is_ok() && !is_same(own, id);
-            if is_certain || !error.id.as_ref().is_some_and(is_of_another) {
+            let is_meant = is_certain || !error.id.as_ref().is_some_and(is_of_another);
+            let is_other = error.id.as_ref() != Some(id);
+            if is_meant {
                 error.id = Some(id.clone());
             }
+            is_meant && is_other
         }
-        JsonRpcMessage::Response(response) if is_same(&response.id, id) => response.id = id.clone(),
-        _ => {}
+        JsonRpcMessage::Response(response) if is_same(&response.id, id) => {
+            let is_other = response.id != *id;
+            response.id = id.clone();
+            is_other
+        }
+        _ => false,
     }
 }
 

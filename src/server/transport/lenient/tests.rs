@@ -229,3 +229,19 @@ fn every_part_but_the_needed_ones_may_be_odd() {
         }
     }
 }
+
+#[test]
+fn a_reply_that_rmcp_reads_alike_is_not_written_anew() {
+    let id = RequestId::Number(1);
+    let plain = r#"{"content": [{"type": "text", "text": "hello"}]}"#;
+    for (own, result, is_changed) in [
+        ("1", plain, false),
+        (r#""1""#, plain, true),
+        ("1", r#"{"content": [{"type": "text", "text": "hello", "annotations": 5}]}"#, true),
+        ("1", r#"{"content": [{"type": "text", "text": "hello"}], "structuredContent": {}}"#, true),
+    ] {
+        let text = format!(r#"{{"jsonrpc": "2.0", "id": {own}, "result": {result}}}"#);
+        let read = read_and_compare::<RoleClient>(text.as_bytes(), Waits::This(&id));
+        assert_eq!(read.expect("a message").1, is_changed, "{text}");
+    }
+}
