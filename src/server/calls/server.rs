@@ -16,11 +16,13 @@ impl Layer for Found {
             Err(error) => return Ok(ToolReply::Error(error)),
         };
         // A tool that is denied by name does not start the server.
-        if let Some(rule) = server.denial_by_name(&call.given.tool) {
-            call.rule = Some(rule.clone());
-            return Ok(ToolReply::Denied(rule));
-        }
-        call.timeout = server.timeout_of(call.given);
+        call.timeout = match server.admit(call.given) {
+            Ok(timeout) => timeout,
+            Err(rule) => {
+                call.rule = Some(rule.clone());
+                return Ok(ToolReply::Denied(rule));
+            }
+        };
         call.server = Some(Arc::clone(&server));
         let reply = next.call(call);
         // A server that has started has perhaps listed its tools, which rules name.

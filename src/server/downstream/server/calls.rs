@@ -16,17 +16,17 @@ use crate::server::system::offload::{self, NotDone};
 use super::Downstream;
 
 impl Downstream {
-    /// Returns the rule that denies a tool by its name alone, if one does.
-    pub(in crate::server) fn denial_by_name(&self, tool: &str) -> Option<String> {
-        let (rules, names) = (self.rules(), self.names());
-        rules.policy.denial_by_name(&self.named(tool, &rules, names.as_deref())).map(|denied| denied.rule)
-    }
-
     /// Returns the time that a call has: by the configuration of its tool or of the server, or its own.
-    pub(in crate::server) fn timeout_of(&self, given: &ToolCall) -> Duration {
+    ///
+    /// # Errors
+    /// Returns the rule that denies the tool by its name alone, if one does.
+    pub(in crate::server) fn admit(&self, given: &ToolCall) -> Result<Duration, String> {
         let (rules, names) = (self.rules(), self.names());
-        let of_tool = self.timeouts.get(&self.named(&given.tool, &rules, names.as_deref()));
-        of_tool.or(self.start.config.timeout).unwrap_or(given.timeout)
+        let name = self.named(&given.tool, &rules, names.as_deref());
+        match rules.policy.denial_by_name(&name) {
+            Some(denied) => Err(denied.rule),
+            None => Ok(self.timeouts.get(&name).or(self.start.config.timeout).unwrap_or(given.timeout)),
+        }
     }
 
     /// Connects to the server if necessary, and returns a tool with the connection over which it was listed.

@@ -138,7 +138,9 @@ impl Downstream {
 
     /// The names of its tools as last listed, in this process or in an earlier one.
     fn names(&self) -> Option<Arc<Names>> {
-        self.known_anyhow();
+        if self.is_unread() {
+            self.known_anyhow();
+        }
         self.known().names.clone()
     }
 
