@@ -9,7 +9,6 @@ use crate::server::secrets::Secrets;
 use super::{AuditLog, Kind, Record};
 
 /// A tool call that is recorded in the audit log.
-#[derive(Clone)]
 pub(in crate::server) struct AuditedCall {
     audit: Arc<AuditLog>,
     secrets: Secrets,

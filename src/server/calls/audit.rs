@@ -19,9 +19,9 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    pub(super) fn boxed(audit: &Arc<AuditLog>, parts: &Parts) -> Box<dyn Layer> {
+    pub(super) fn new(audit: &Arc<AuditLog>, parts: &Parts) -> Recorded {
         let (secrets, identity) = (parts.downstreams.secrets().clone(), Arc::clone(&parts.identity));
-        Box::new(Recorded { audit: Arc::clone(audit), secrets, identity })
+        Recorded { audit: Arc::clone(audit), secrets, identity }
     }
 }
 
@@ -63,12 +63,6 @@ pub(super) fn unwritten_outcome(
 
 /// Writes the intent, once for all attempts.
 pub(super) struct Intended;
-
-impl Intended {
-    pub(super) fn boxed() -> Box<dyn Layer> {
-        Box::new(Intended)
-    }
-}
 
 impl Layer for Intended {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {

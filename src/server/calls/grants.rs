@@ -14,7 +14,7 @@ impl Layer for Held {
         if let Some(asked) = call.wait.run(self.0.lapsed(&call.given.id))? {
             return Ok(asked);
         }
-        // Nothing is sent that nobody waits for.
+        // A call that has ended meanwhile is not sent.
         if call.wait.is_over() { Err(Failure::Stopped) } else { next.call(call) }
     }
 }

@@ -7,14 +7,7 @@ use crate::server::sessions::requests::SessionRequests;
 
 use super::layer::{Answer, Call, Layer, Next};
 
-pub(super) struct Leased(Arc<SessionRequests>);
-
-impl Leased {
-    /// Returns the layer for a program with a session.
-    pub(super) fn of(requests: Option<&Arc<SessionRequests>>) -> Option<Box<dyn Layer>> {
-        requests.map(|requests| Box::new(Leased(Arc::clone(requests))) as Box<dyn Layer>)
-    }
-}
+pub(super) struct Leased(pub(super) Arc<SessionRequests>);
 
 impl Layer for Leased {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {

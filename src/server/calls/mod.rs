@@ -1,9 +1,9 @@
 //! Tool calls: the way of a call from a program to a server, through an ordered chain of layers.
 //!
-//! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others. [`Chain::new`] has the
-//! order, which is a security property. All layers run on the thread of the evaluation (or of its branch), one after the
-//! other, and may block; what is asynchronous is awaited there by [`Wait`](wait::Wait). A call changes threads twice: when the
-//! connection's task takes the request, and when it hands over the answer.
+//! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others.
+//! [`Chain::new`] has the order, which is a security property. All layers run on the thread of the evaluation (or of its
+//! branch), one after the other, and may block; futures are awaited there by [`Wait`](wait::Wait). A call changes threads
+//! twice: when the connection's task takes the request, and when it hands over the answer.
 //!
 //! Two designs were considered. Asynchronous services, as those of tower, would run on the threads of the runtime: each
 //! record that has to be written before the call goes on (audit, run log) is then a message to the evaluation's thread or
@@ -54,39 +54,45 @@ struct Chain(Vec<Box<dyn Layer>>);
 impl Chain {
     /// Puts the layers in order, from the program to the server. A layer that is off is left out.
     fn new(parts: &Parts) -> Chain {
-        let mut chain: Vec<Box<dyn Layer>> = Vec::with_capacity(18);
-        let audit = parts.downstreams.audit();
+        let Parts { downstreams, consent, rehearsal, .. } = parts;
+        let (audit, requests) = (downstreams.audit(), parts.requests.as_ref());
+        let mut chain = Chain(Vec::with_capacity(18));
         // Nothing is done in a session that another process may have by now.
-        chain.extend(lease::Leased::of(parts.requests.as_ref()));
+        chain.add(requests.cloned().map(lease::Leased));
         // Everything behind this is recorded: refusals, questions and failures as well as results.
-        chain.extend(audit.map(|audit| audit::Recorded::boxed(audit, parts)));
-        chain.push(Box::new(progress::Shown(Arc::clone(&parts.activity))));
-        chain.push(Box::new(telemetry::Traced::new(parts)));
-        // A reply has an origin as soon as the program has it, whatever came of the call.
-        chain.extend(parts.guarded.clone().map(origins::Learned::boxed));
+        chain.add(audit.map(|audit| audit::Recorded::new(audit, parts)));
+        chain.add([progress::Shown(Arc::clone(&parts.activity))]);
+        chain.add([telemetry::Traced::new(parts)]);
+        // A reply has an origin as soon as the program has it, whatever the outcome of the call.
+        chain.add(parts.guarded.clone().map(origins::Learned));
         // A question about a call that is not made needs no person.
-        chain.extend(parts.rehearsal.as_ref().map(rehearsal::Asked::boxed));
-        chain.push(Box::new(slots::Limited::new(parts.slots)));
+        chain.add(rehearsal.clone().map(rehearsal::Asked));
+        chain.add([slots::Limited::new(parts.slots)]);
         // A tool that is denied by its name does not start its server.
-        chain.push(Box::new(server::Found(Arc::clone(&parts.downstreams))));
-        // What follows is done again for each attempt, but decided on once.
-        chain.push(Box::new(retries::Retried(Arc::clone(&parts.consent))));
-        chain.push(Box::new(connection::Connected));
+        chain.add([server::Found(Arc::clone(downstreams))]);
+        // The layers from here on run again for each attempt, but the call is decided on once.
+        chain.add([retries::Retried(Arc::clone(consent))]);
+        chain.add([connection::Connected]);
         // Arguments are decided on as they will be sent, so they are repaired and checked before.
-        chain.push(Box::new(arguments::Checked(Arc::clone(&parts.consent))));
+        chain.add([arguments::Checked(Arc::clone(consent))]);
         // Policy, guards, quotas and the consent of a person.
-        chain.push(Box::new(consent::Allowed(Arc::clone(&parts.consent))));
+        chain.add([consent::Allowed(Arc::clone(consent))]);
         // A rehearsal has the decision that the call would have.
-        chain.extend(parts.rehearsal.as_ref().map(rehearsal::Withheld::boxed));
+        chain.add(rehearsal.clone().map(rehearsal::Withheld));
         // A decision may have waited for a person or another process.
-        chain.extend(lease::Leased::of(parts.requests.as_ref()));
+        chain.add(requests.cloned().map(lease::Leased));
         // A call is on record before anything is sent: in the log of its run, then in the audit log.
-        chain.extend(run_log::Started::of(parts.requests.as_ref()));
-        chain.extend(audit.map(|_| audit::Intended::boxed()));
-        // The records may have taken their time: a grant is looked at once more, directly before the call is sent.
-        chain.push(Box::new(grants::Held(Arc::clone(&parts.consent))));
-        chain.push(Box::new(transport::Sent(Arc::clone(&parts.consent))));
-        Chain(chain)
+        chain.add(requests.cloned().map(run_log::Started));
+        chain.add(audit.map(|_| audit::Intended));
+        // The records may have taken their time: a grant is checked once more, directly before the call is sent.
+        chain.add([grants::Held(Arc::clone(consent))]);
+        chain.add([transport::Sent(Arc::clone(consent))]);
+        chain
+    }
+
+    /// Adds a layer behind the others, if it is on.
+    fn add<L: Layer + 'static>(&mut self, layer: impl IntoIterator<Item = L>) {
+        self.0.extend(layer.into_iter().map(|layer| Box::new(layer) as Box<dyn Layer>));
     }
 }
 

@@ -5,13 +5,7 @@ use crate::lang::ToolReply;
 use super::guarded::Guarded;
 use super::layer::{Answer, Call, Layer, Next};
 
-pub(super) struct Learned(Guarded);
-
-impl Learned {
-    pub(super) fn boxed(guarded: Guarded) -> Box<dyn Layer> {
-        Box::new(Learned(guarded))
-    }
-}
+pub(super) struct Learned(pub(super) Guarded);
 
 impl Layer for Learned {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {

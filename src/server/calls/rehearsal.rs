@@ -11,13 +11,7 @@ use crate::server::runs::rehearsal::Rehearsal;
 use super::layer::{Answer, Call, Layer, Next};
 
 /// Collects a call on which a person would have to decide.
-pub(super) struct Asked(Arc<Rehearsal>);
-
-impl Asked {
-    pub(super) fn boxed(rehearsal: &Arc<Rehearsal>) -> Box<dyn Layer> {
-        Box::new(Asked(Arc::clone(rehearsal)))
-    }
-}
+pub(super) struct Asked(pub(super) Arc<Rehearsal>);
 
 impl Layer for Asked {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
@@ -33,13 +27,7 @@ impl Layer for Asked {
 }
 
 /// Collects a call that is allowed and does not only read.
-pub(super) struct Withheld(Arc<Rehearsal>);
-
-impl Withheld {
-    pub(super) fn boxed(rehearsal: &Arc<Rehearsal>) -> Box<dyn Layer> {
-        Box::new(Withheld(Arc::clone(rehearsal)))
-    }
-}
+pub(super) struct Withheld(pub(super) Arc<Rehearsal>);
 
 impl Layer for Withheld {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {

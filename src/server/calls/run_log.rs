@@ -8,14 +8,7 @@ use crate::server::sessions::requests::SessionRequests;
 
 use super::layer::{Answer, Call, Layer, Next};
 
-pub(super) struct Started(Arc<SessionRequests>);
-
-impl Started {
-    /// Returns the layer for a program with a session.
-    pub(super) fn of(requests: Option<&Arc<SessionRequests>>) -> Option<Box<dyn Layer>> {
-        requests.map(|requests| Box::new(Started(Arc::clone(requests))) as Box<dyn Layer>)
-    }
-}
+pub(super) struct Started(pub(super) Arc<SessionRequests>);
 
 impl Layer for Started {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {

@@ -14,7 +14,6 @@ use crate::server::sessions::requests::SessionRequests;
 use super::parts::Parts;
 
 /// Waits for futures until the call is to end.
-#[derive(Clone)]
 pub(super) struct Wait<'c> {
     runtime: &'c Handle,
     requests: Option<&'c Arc<SessionRequests>>,
