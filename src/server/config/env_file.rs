@@ -1,8 +1,9 @@
 //! Reads the variables of an `envFile`, as VS Code and Docker do: literally, without any expansion.
 //!
-//! Where both read a line alike, so does this. Where they differ, VS Code decides, whose key `envFile` is: quotes around
-//! a value do not belong to it, and `export` does not belong to a name. Only a `#` right after other characters is part
-//! of a value here, as it is for Docker: it occurs in passwords. No error and no note shows any part of a line.
+//! Lines that VS Code and Docker read alike are read in that way. Of the others, VS Code's reading counts, since `envFile`
+//! is its key: quotes around a value do not belong to it, and `export` does not belong to a name. Only a `#` right after
+//! other characters is part of a value here, as it is for Docker: it occurs in passwords. No error and no note shows any
+//! part of a line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -122,7 +123,7 @@ fn unquoted(value: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What VS Code and Docker read: their value, or `None` if there is no variable or an error.
+    /// The values that VS Code and Docker read, each `None` if it finds no variable or reports an error.
     struct Case {
         line: &'static str,
         code: Option<&'static str>,

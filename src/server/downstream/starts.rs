@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_that_waits_holds_nobody_up() {
+    async fn a_start_that_takes_long_gives_up_its_turn() {
         let starts = Starts::of(1, Duration::ZERO);
         let silent = starts.run(|| (), std::future::pending::<()>());
         tokio::select! {

@@ -37,7 +37,7 @@ const MOST_WORDS: usize = 16;
 pub(super) struct Told {
     /// The digits of numbers.
     digits: usize,
-    /// How often `true`, `false` and `nil` occurred.
+    /// The occurrences of `true`, `false` and `nil`.
     constants: usize,
     /// The brackets, quotes and commas, and the white space beyond one blank or line break between words.
     marks: usize,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-/// Where a client starts a server, and from where it reads its paths.
+/// The folder in which a client starts a server, and the one that its paths are relative to.
 pub struct Place<'a> {
     /// The project to which the entry belongs. Its servers are started there.
     pub project: Option<&'a Path>,

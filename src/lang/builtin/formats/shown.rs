@@ -1,4 +1,4 @@
-//! Which parts of an HTML page are displayed: the open elements, and the attributes and inline styles that hide them.
+//! The displayed parts of an HTML page: the open elements, and the attributes and inline styles that hide them.
 
 /// Maximum number of open elements that are told apart; elements that nest deeper are displayed as their parents are.
 const DEEPEST: usize = 512;
@@ -112,9 +112,9 @@ pub struct Shown {
     deeper: usize,
     /// The number of elements around the outermost one that is hidden with everything inside it.
     hidden: Option<usize>,
-    /// Where elements set their visibility, which elements inside may set again.
+    /// The open elements that set their visibility, which elements inside may set again.
     visible: Vec<(usize, bool)>,
-    /// Where elements set a size of text, which elements inside may set again.
+    /// The open elements that set a size of text, which elements inside may set again.
     sized: Vec<(usize, bool)>,
 }
 

@@ -46,7 +46,7 @@ pub(in crate::server) struct CheckedTool {
     pub(super) standing: Standing,
     /// The tool as its pin declares it, which is how programs and models see it.
     pinned: Arc<Tool>,
-    /// The same as shown to principals who have seen none of its results.
+    /// The tool as shown to principals who have seen none of its results.
     plain: Arc<Tool>,
     /// The words that the tool uses to describe itself.
     words: OnceLock<Words>,
