@@ -124,7 +124,7 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         .into_iter()
         .map(|(path, text)| ArgumentPath::new(&text).map_err(|message| Wrong { path, message }))
         .collect::<Result<_, _>>()?;
-    let origins = |key: &str| given(fields, key).map(|value| read_origins(value, &at(key))).transpose();
+    let from = given(fields, "from").map(|value| read_origins(value, &at("from"))).transpose()?;
     let part = match given(fields, "part") {
         None => Part::Whole,
         Some(value) => match Part::ALL.into_iter().find(|(_, key)| value.as_str() == Some(key)) {
@@ -185,8 +185,8 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         undeclared,
         part,
         urls: read_urls(fields, path)?,
-        from: origins("from")?,
-        not_from: origins("not_from")?.unwrap_or_default(),
+        from,
+        not_from: read_not_from(fields, path)?,
         one_of: given(fields, "one_of").map(|value| texts("one_of", value)).transpose()?,
         matches,
         bounds,
@@ -232,6 +232,20 @@ fn read_urls(fields: &Map<String, Value>, path: &str) -> Result<UrlRules, Wrong>
         Some(other) => return wrong(place, expected, other),
     };
     Ok(UrlRules { schemes, ports })
+}
+
+/// Reads `not_from`, whose sources are tools: a person may say what a tool has returned, and a literal that looks like a
+/// value of a tool is not told apart from it.
+fn read_not_from(fields: &Map<String, Value>, path: &str) -> Result<Vec<Origin>, Wrong> {
+    let path = format!("{path}.not_from");
+    let origins = given(fields, "not_from").map(|value| read_origins(value, &path)).transpose()?.unwrap_or_default();
+    match origins.iter().find(|origin| !matches!(origin, Origin::Tools(..))) {
+        Some(origin) => {
+            let message = format!("expected patterns of tools; `{}` can only be a source in `from`", origin.text());
+            Err(Wrong { path, message })
+        }
+        None => Ok(origins),
+    }
 }
 
 fn read_origins(value: &Value, path: &str) -> Result<Vec<Origin>, Wrong> {

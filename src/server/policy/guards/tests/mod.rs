@@ -467,6 +467,10 @@ fn a_guard_that_cannot_be_meant_is_refused() {
              `domain`",
         ),
         (
+            json!([{"tool": "x", "argument": "to", "from": ["user"], "not_from": ["mail/*", "user"]}]),
+            "policy.guards[0].not_from: expected patterns of tools; `user` can only be a source in `from`",
+        ),
+        (
             json!([{"tool": "x", "argument": "to[0]", "from": []}]),
             "policy.guards[0].argument: expected a path such as `recipients[*]`, `event.title` or `*`",
         ),
