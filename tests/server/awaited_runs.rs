@@ -177,7 +177,8 @@ fn the_log_of_a_run_has_a_hard_size_wherever_it_is_kept() {
             let answer = client.call("lisp_eval", json!({"program": program, "limits": limits}));
             assert!(answer.text.starts_with(":done"), "{}", answer.text);
             let grown = resident(&client).saturating_sub(before);
-            assert!(grown < 96 << 20, "{isolate:?}: {program} grew by {} MiB", grown >> 20);
+            // Twice the memory of the program, and as much for what the allocator keeps of sixteen calls at once.
+            assert!(grown < 128 << 20, "{isolate:?}: {program} grew by {} MiB", grown >> 20);
         }
     }
 }

@@ -15,6 +15,9 @@ const TIGHT: &str = "(loop [n 0] (if (< n 100000) (recur (inc n)) n))";
 /// A program that runs until it is cancelled or reaches a limit.
 const ENDLESS: &str = "(loop [] (recur))";
 
+/// Arguments of a server that lets [`ENDLESS`] go on for a minute on any machine.
+const TIRELESS: [&str; 2] = ["--limit", "fuel=1000000000000"];
+
 /// The expected response to one line of input.
 enum Fate {
     /// A result of the tool: its text, or its error code.
@@ -271,9 +274,9 @@ fn ten_thousand_queued_requests() {
 #[test]
 fn a_cancellation_gets_through_a_crowd() {
     for stateless in BOTH {
-        let mut server = Server::start(stateless);
+        let mut server = Server::start_with(stateless, &TIRELESS);
         server.listen();
-        let endless = json!({"program": ENDLESS, "limits": {"compute": "50s", "fuel": 1e9}});
+        let endless = json!({"program": ENDLESS, "limits": {"compute": "50s", "fuel": 1e12}});
         for id in 0..200 {
             server.write(&server.line(&json!(id), "tools/call", json!({"name": "lisp_eval", "arguments": endless})));
         }
@@ -380,10 +383,10 @@ fn ends_of_streams() {
 
 #[test]
 fn programs_and_data_that_wait_are_bounded() {
-    let mut server = Server::start(true);
+    let mut server = Server::start_with(true, &TIRELESS);
     server.listen();
     let before = server.most_memory();
-    let limits = json!({"compute": "50s", "fuel": 1e10});
+    let limits = json!({"compute": "50s", "fuel": 1e12});
     let endless = json!({"program": ENDLESS, "limits": limits, "data": "d".repeat(31 << 19)});
     // Eight requests of 15.5 MiB fit into the limit of 128 MiB; two more do not.
     for id in 0..10 {

@@ -62,7 +62,12 @@ pub fn outcome(reply: &Value) -> String {
 impl Server {
     /// Starts a server and completes the handshake.
     pub fn start(stateless: bool) -> Server {
-        let mut server = Server::silent(stateless, Streams::Pipes, &[]);
+        Server::start_with(stateless, &[])
+    }
+
+    /// Starts a server with these arguments, on pipes, and shakes hands with it.
+    pub fn start_with(stateless: bool, arguments: &[&str]) -> Server {
+        let mut server = Server::silent(stateless, Streams::Pipes, arguments);
         server.shake_hands();
         server
     }
