@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use lispbox::server::CancellationToken;
 use serde_json::{Value, json};
 
-use costs::{Cost, Costs};
+use costs::Cost;
 use peer::{Answer, Peer};
 use screen::Screen;
 use steps::{Direct, Expected, STEPS, Step};
@@ -87,10 +87,8 @@ async fn show(subject: Option<Subject>) -> Result<(), String> {
     let lispbox = Peer::start(&binary, &serve, Some(("LISPBOX_CACHE", cache.as_os_str())));
     let alone = ["sample-mailbox".as_ref()];
     let plain = Peer::start(&binary, &alone, None);
-    let counting = tokio::task::spawn_blocking(Costs::load);
-    let (lispbox, plain, costs) = tokio::join!(lispbox, plain, counting);
-    let costs = costs.map_err(|problem| problem.to_string())??;
-    let mut stage = Stage { lispbox: lispbox?, plain: plain?, costs, called: Vec::new(), screen: Screen::of_stdout() };
+    let (lispbox, plain) = tokio::join!(lispbox, plain);
+    let mut stage = Stage { lispbox: lispbox?, plain: plain?, called: Vec::new(), screen: Screen::of_stdout() };
     let outcome = stage.play().await;
     let Stage { lispbox, plain, screen, .. } = stage;
     let ((), ()) = tokio::join!(lispbox.close(), plain.close());
@@ -99,13 +97,12 @@ async fn show(subject: Option<Subject>) -> Result<(), String> {
     Ok(())
 }
 
-/// Both connections to the mailbox, and their costs.
+/// Both connections to the mailbox.
 struct Stage {
     /// lispbox, with the mailbox as its downstream server.
     lispbox: Peer,
     /// The mailbox, connected directly.
     plain: Peer,
-    costs: Costs,
     /// The direct calls made so far: a repeated call is not counted again.
     called: Vec<Direct>,
     screen: Screen,
@@ -115,7 +112,7 @@ impl Stage {
     async fn play(&mut self) -> Result<(), String> {
         self.screen.opening();
         let (through, direct) = (self.lispbox.tools().await?, self.plain.tools().await?);
-        let tools = (self.costs.of(&[&through.text]), self.costs.of(&[&direct.text]));
+        let tools = (Cost::of(&[&through.text]), Cost::of(&[&direct.text]));
         self.screen.tools(&through.names, &direct.names);
         let mut rows = vec![("the tools: descriptions, schemas".to_owned(), tools.0, tools.1)];
         for (index, step) in STEPS.iter().enumerate() {
@@ -139,7 +136,7 @@ impl Stage {
         let answer = self.lispbox.call("lisp_eval", &arguments).await?;
         let took = begun.elapsed();
         check(step, &answer)?;
-        let through = self.costs.of(&[&arguments.to_string(), &answer.text, &answer.record]);
+        let through = Cost::of(&[&arguments.to_string(), &answer.text, &answer.record]);
         let direct = self.direct(step.direct).await?;
         self.screen.reply(&answer, took);
         self.screen.cost(through, direct);
@@ -159,7 +156,7 @@ impl Stage {
             if answer.is_error {
                 return Err(format!("`{}` called directly failed: {}", call.tool, answer.text));
             }
-            all += self.costs.of(&[call.arguments, &answer.text, &answer.record]);
+            all += Cost::of(&[call.arguments, &answer.text, &answer.record]);
         }
         Ok(all)
     }

@@ -1,8 +1,8 @@
 //! The sample mailbox of the demo: an ordinary MCP server over standard input and output, with a thousand generated
 //! messages.
 
-mod mailbox;
-mod schemas;
+pub mod mailbox;
+pub mod schemas;
 
 use std::process::ExitCode;
 
