@@ -36,7 +36,7 @@ use index::{Fingerprint, Index, IndexKey};
 use likeness::{alike, given_forms, sent_forms};
 use literals::Told;
 use queue::Queue;
-use words::is_said;
+use words::{is_said, whole_address};
 
 pub(in crate::server) use addresses::{addresses, listed_hosts, may_be_list};
 pub(in crate::server) use likeness::looks_like;
@@ -489,6 +489,7 @@ impl Texts {
         };
         add(text);
         tokens::tokens(text, &mut |token| {
+            let token = whole_address(text, token);
             if token.len() < text.len() {
                 add(token);
             }

@@ -207,6 +207,31 @@ fn a_part_of_an_address_of_the_user_is_another_address() {
 }
 
 #[test]
+fn a_part_of_an_address_of_a_tool_is_another_address() {
+    let gives = |text: &str, value: &str| {
+        let origins = origins();
+        reply(&origins, "contacts", &json!({ "text": text }), TRUSTED);
+        origins.gave(value, &is_of("contacts"))
+    };
+    for joint in "!$%'*+-/^_`{}~.".chars() {
+        let whole = format!("ann{joint}bob@home.example");
+        for text in [whole.clone(), format!("mail {whole} now"), format!("Ann Bob <{whole}>")] {
+            assert!(gives(&text, &whole), "{text}");
+            assert!(!gives(&text, "bob@home.example"), "{text}");
+        }
+    }
+    for text in [
+        "mail 'bob@home.example' now",
+        "**bob@home.example**",
+        "7|Bob|bob@home.example|",
+        "https://docs.home.example/?to=bob@home.example",
+        "to=bob@home.example&cc=ann@home.example",
+    ] {
+        assert!(gives(text, "bob@home.example"), "{text}");
+    }
+}
+
+#[test]
 fn parts_of_tools_are_not_joined_to_each_other() {
     let origins = origins();
     reply(&origins, "contacts", &json!(["evil", ".com", "john", "gate", "wayhost", "12345678"]), TRUSTED);

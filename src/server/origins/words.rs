@@ -67,6 +67,19 @@ fn is_end_of_address(before: &str, text: &str) -> bool {
     text.contains('@') && word.len() < before.len() && word.ends_with(char::is_alphanumeric)
 }
 
+/// Returns the whole address in a text of a tool of which a token may be the end: `o'bob@example.org` for
+/// `bob@example.org` in it. What stands behind the sign of a pair or of a column, as in `to=bob@example.org`, is whole.
+pub(super) fn whole_address<'t>(text: &'t str, token: &'t str) -> &'t str {
+    // A token that is put together, such as `@example.org`, does not stand in the text.
+    let at = (token.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    let Some(before) = text.get(..at).filter(|_| text.get(at..at + token.len()) == Some(token)) else { return token };
+    if before.ends_with(['=', '&', '?', '#', '|']) || !is_end_of_address(before, token) {
+        return token;
+    }
+    let rest = before.trim_end_matches(|c: char| c.is_alphanumeric() || joins_address(c));
+    &text[rest.len()..at + token.len()]
+}
+
 /// Returns whether a text is the start of an address, as `ann` is of `ann/bob@example.org`. The host of a URL is none.
 fn is_start_of_address(before: &str, text: &str, after: &str) -> bool {
     let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || joins_address(c));
