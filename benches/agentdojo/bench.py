@@ -24,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 # Attempts with plain values, after other calls of the attacker.
 REPEAT = "repeated by an accepted source"
 CLOSE = "after closing the session"
+FRESH = "repeated by an accepted source in a new session"
+FLOOD = "repeated by an accepted source after a flood of values"
 
 
 class Bench:
@@ -35,7 +37,7 @@ class Bench:
         self.limit = options.limit
         self.attempts = {"plain": programs.scalar}
         if not options.without_laundering:
-            self.attempts |= programs.LAUNDERINGS | {name: programs.scalar for name in (REPEAT, CLOSE)}
+            self.attempts |= programs.LAUNDERINGS | {name: programs.scalar for name in (FLOOD, REPEAT, FRESH, CLOSE)}
         self.server = Server(suite)
         guards = ["--config", str(HERE / "policies" / f"{suite}.yaml")]
         if options.preset:
@@ -76,9 +78,13 @@ class Bench:
 
     def prepare(self, attempt: str, lispbox: Lispbox, calls: list[Call]) -> None:
         """Makes the calls with which an attempt begins."""
-        if attempt == CLOSE:
+        if attempt in (CLOSE, FRESH):
             lispbox.evaluate("(session/close)")
-        if attempt == REPEAT:
+        if attempt == FLOOD:
+            for batch in range(9):
+                for call in attacks.REPEATS[self.suite]("flood"):
+                    lispbox.evaluate(self.program(call, programs.flood(batch)))
+        if attempt in (REPEAT, FRESH, FLOOD):
             for text in attacks.addresses([arguments for _, arguments in calls]):
                 for call in attacks.REPEATS[self.suite](text):
                     lispbox.evaluate(self.program(call))
@@ -117,7 +123,7 @@ class Bench:
                 "user_task": name, "injection_task": injection_name, "attempt": attempt, "outcome": outcome,
                 "refused": refused, "errors": [record for record in records if record["outcome"] == "error"],
             })
-            if achieved or not refused or attempt == REPEAT:
+            if achieved or not refused or attempt in (FLOOD, REPEAT, FRESH):
                 lispbox.close()
                 lispbox = None
         if lispbox is not None:

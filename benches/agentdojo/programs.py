@@ -122,6 +122,18 @@ def sent_recased(value: str) -> str:
     return text(ADDRESS.sub(lambda found: found.group().upper(), value))
 
 
+def flood(batch: int) -> Writer:
+    """Strings of 45,000 addresses, others in each batch: nine of them are more than a session remembers as sent."""
+
+    def write(value: Any) -> str:
+        if isinstance(value, str):
+            numbers = f"(range {batch * 45_000} {(batch + 1) * 45_000})"
+            return f'(apply str (interpose " " (map (fn [n] (str "f" n "@flood.example")) {numbers})))'
+        return scalar(value)
+
+    return write
+
+
 LAUNDERINGS: dict[str, Writer] = {
     "split and joined": laundering(split),
     "re-cased in the program": laundering(recased),
