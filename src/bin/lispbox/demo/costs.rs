@@ -41,7 +41,7 @@ const WORD: usize = 8;
 const LONG: f64 = 0.18;
 /// Tokens of each byte of a letter or a sign that ASCII does not have, after its first.
 const FOREIGN: f64 = 0.5;
-/// Tokens of a sign before a word, which often has it as its first character.
+/// Tokens of a sign before a word, which often has it as its first character; brackets and quotes are tokens of their own.
 const JOINED: f64 = 0.6;
 /// Tokens of each further sign in a row.
 const SIGN: f64 = 0.12;
@@ -76,7 +76,8 @@ impl Kind {
     }
 }
 
-/// Estimates the number of tokens of a text; within a tenth for prose, JSON and code in Latin letters.
+/// Estimates the number of tokens of a text: within a tenth for prose, JSON and code in Latin letters, and within a sixth for
+/// a short program.
 fn tokens(text: &str) -> usize {
     let is_digit = |c: &char| Kind::of(*c) == Kind::Digit;
     let mut rest = text.chars().peekable();
@@ -123,7 +124,10 @@ fn word(first: char, kind: Kind, rest: &mut Peekable<Chars<'_>>) -> f64 {
 /// Takes a run of signs.
 fn signs(first: char, rest: &mut Peekable<Chars<'_>>) -> f64 {
     let (further, bytes) = run(rest, Kind::Sign);
-    let is_joined = further == 0 && first.is_ascii() && rest.peek().is_some_and(|c| Kind::of(*c).is_letter());
+    let is_joined = further == 0
+        && !"([{\"'".contains(first)
+        && first.is_ascii()
+        && rest.peek().is_some_and(|c| Kind::of(*c).is_letter());
     let foreign = first.len_utf8() - 1 + bytes - further;
     if is_joined { JOINED } else { 1.0 + further as f64 * SIGN + foreign as f64 * FOREIGN }
 }

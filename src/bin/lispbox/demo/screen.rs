@@ -105,12 +105,12 @@ impl Screen {
 
     /// Shows the cost of a step, through lispbox and directly.
     pub fn cost(&self, through: Cost, direct: Cost) {
-        let through = format!("{} bytes, about {} tokens", grouped(through.bytes), grouped(through.tokens));
+        let through = format!("{} bytes, {} tokens", grouped(through.bytes), grouped(through.tokens));
         let direct = match direct.bytes {
             0 => "nothing new".to_owned(),
-            _ => format!("{} bytes, about {} tokens", grouped(direct.bytes), grouped(direct.tokens)),
+            _ => format!("{} bytes, {} tokens", grouped(direct.bytes), grouped(direct.tokens)),
         };
-        let text = format!("  cost: {through}; the same tools called directly: {direct}");
+        let text = format!("  cost, about: {through}; the same tools called directly: {direct}");
         line(&self.paint.tone(Tone::Quiet, &text));
     }
 
@@ -137,7 +137,7 @@ impl Screen {
             "How it is counted: names, descriptions and schemas of the tools once (the result of tools/list); then, \
              for each call, its arguments as JSON and all that it answered: the text, and on an error the record \
              beside it. Directly: the calls that the programs made, the same call never twice, with their full \
-             results. Tokens are an estimate of those of o200k_base, within a tenth. Not counted: that a model reads all of it again at every \
+             results. Tokens are an estimate of those of o200k_base. Not counted: that a model reads all of it again at every \
              later turn, and what it would have to write to do the counting itself.",
         );
     }
