@@ -233,7 +233,8 @@ pub(in crate::server) fn links(text: &str, rules: &UrlRules) -> Result<Vec<Strin
         let starts = link_starts(word);
         for (index, start) in starts.iter().enumerate() {
             let end = starts.get(index + 1).copied().unwrap_or(word.len());
-            if end < word.len() && word[..end].ends_with(|c: char| c.is_alphanumeric()) {
+            // Behind a colon, a parser takes what follows for a port.
+            if end < word.len() && word[..end].ends_with(|c: char| c.is_alphanumeric() || c == ':') {
                 return Err("it may be a list of several URLs");
             }
             let is_closing = |c: char| !c.is_ascii_alphanumeric() && c != '/' && c.is_ascii();
@@ -468,6 +469,7 @@ mod tests {
             "https://a.org\"@b.org/",
             "https://a.org\u{0}.b.org/",
             "https://a.orghttps://a.org",
+            "https://a.org:https://b.org#x",
             "\u{e4}http(://a.org",
             "https://a.org/?u=https://b@c.org/",
             "file:\\\\b.org\\x",
