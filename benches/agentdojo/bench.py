@@ -104,6 +104,8 @@ class Bench:
         for attempt, write in self.attempts.items():
             if not calls and attempt != "plain":
                 continue
+            if attempt == FLOOD and name != next(iter(self.user_tasks)):  # it takes seconds
+                continue
             if lispbox is None:
                 lispbox = self.lispbox(task)
                 self.server.reset(name, injected)
