@@ -293,6 +293,8 @@ fn router<Handler: ServerHandler>(
     let mut config = StreamableHttpServerConfig::default()
         .with_cancellation_token(ending)
         .with_max_request_body_bytes(intake.largest())
+        // A reply that nothing precedes is no stream.
+        .with_json_response(true)
         .with_allowed_origins(http.origins.into_iter().chain(own))
         .enforce_origin_validation();
     config.allowed_hosts.extend(http.hosts);
