@@ -1,14 +1,16 @@
 """A Debian package, built by dpkg-deb."""
 
 import subprocess
+from email.utils import formatdate
 from pathlib import Path
 
 from . import elf, files
 from .extras import system_root
 from .files import copy, gzipped, settle, write
-from .project import AUTHOR, LICENSE, REPOSITORY, ROOT, SUMMARY, VERSION, epoch
+from .project import AUTHOR, LICENSE, LINE, REPOSITORY, ROOT, VERSION, epoch
 from .targets import Target
 
+MAINTAINER = f"{AUTHOR} <lispbox@packages.invalid>"
 CONFIGURATION = ["/etc/lispbox/environment", "/etc/lispbox/config.yaml"]
 
 
@@ -20,7 +22,7 @@ def build(target: Target, binary: Path, extras: Path, work: Path, output: Path) 
         "Package": "lispbox",
         "Version": f"{VERSION}-1",
         "Architecture": target.deb,
-        "Maintainer": f"{AUTHOR} <lispbox@packages.invalid>",
+        "Maintainer": MAINTAINER,
         "Installed-Size": str(size),
         "Depends": f"libc6 (>= {major}.{minor}), libgcc-s1 | libgcc1",
         "Recommends": "ca-certificates",
@@ -28,7 +30,7 @@ def build(target: Target, binary: Path, extras: Path, work: Path, output: Path) 
         "Section": "interpreters",
         "Priority": "optional",
         "Homepage": REPOSITORY,
-        "Description": f"{SUMMARY}\n"
+        "Description": f"{LINE}\n"
         " An agent sends one Clojure-style program. The program calls the tools of your\n"
         " MCP servers, filters and aggregates their results in the sandbox, and only\n"
         " the answer reaches the model. The service is neither enabled nor started.",
@@ -38,8 +40,8 @@ def build(target: Target, binary: Path, extras: Path, work: Path, output: Path) 
     for script in ["postinst", "prerm", "postrm"]:
         copy(ROOT / "release/system" / f"{script}.sh", root / "DEBIAN" / script, 0o755)
     write(root / "usr/share/doc/lispbox/copyright", _copyright())
-    changes = write(root / "usr/share/doc/lispbox/changelog.gz", "")
-    changes.write_bytes(gzipped((ROOT / "CHANGELOG.md").read_bytes()))
+    for name, text in {"changelog.gz": (ROOT / "CHANGELOG.md").read_text(), "changelog.Debian.gz": _changelog()}.items():
+        write(root / "usr/share/doc/lispbox" / name, "").write_bytes(gzipped(text.encode()))
     _own(root)
     path = output / f"lispbox_{VERSION}-1_{target.deb}.deb"
     compression = ["-Zxz"] if files.level == 9 else ["-Zgzip", f"-z{files.level}"]
@@ -53,6 +55,13 @@ def _own(root: Path) -> None:
         if path.is_dir():
             path.chmod(0o755)
     settle(root)
+
+
+def _changelog() -> str:
+    return (
+        f"lispbox ({VERSION}-1) stable; urgency=medium\n\n  * {REPOSITORY}/releases/tag/v{VERSION}\n\n"
+        f" -- {MAINTAINER}  {formatdate(epoch())}\n"
+    )
 
 
 def _copyright() -> str:

@@ -70,7 +70,8 @@ def tar(folder: Path, prefix: str = "", owners: dict[str, int] | None = None) ->
 
 
 def gzipped(content: bytes) -> bytes:
-    return gzip.compress(content, compresslevel=level, mtime=epoch())
+    """Without a time of its own, as by `gzip --no-name`."""
+    return gzip.compress(content, compresslevel=level, mtime=0)
 
 
 def zip_folder(folder: Path, to: Path, prefix: str = "") -> None:

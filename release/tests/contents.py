@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tarfile
+import tomllib
 from pathlib import Path
 
 from packaging.elf import needs
@@ -81,8 +82,6 @@ class Archives(Case):
             self.assertNotIn("sample-mailbox", page.name)
 
     def test_binstall_finds_the_archive_under_its_name(self) -> None:
-        import tomllib
-
         about = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["metadata"]["binstall"]
         for target in TARGETS:
             override = about["overrides"].get(target.triple, {})
@@ -92,6 +91,29 @@ class Archives(Case):
             file = address.rsplit("/", 1)[1]
             self.assertTrue((everything() / file).is_file(), file)
             self.assertEqual(address, f"R/releases/download/v{VERSION}/{file}")
+
+
+class Crates(Case):
+    """The crates, as `cargo publish` uploads them. That they build is shown by `cargo publish --dry-run`."""
+
+    def test_each_crate_has_every_file_that_its_sources_include(self) -> None:
+        cargo = ["cargo", "package", "--workspace", "--locked", "--offline", "--no-verify", "--allow-dirty"]
+        self.succeeds(*cargo, "--target-dir", self.folder / "target", cwd=ROOT, env=dict(os.environ))
+        for name in ["lispbox-lang", "lispbox"]:
+            with tarfile.open(self.folder / f"target/package/{name}-{VERSION}.crate") as archive:
+                archive.extractall(self.folder, filter="data")
+            root = self.folder / f"{name}-{VERSION}"
+            included = 0
+            for source in root.rglob("*.rs"):
+                text = source.read_text()
+                # Tests in a source file may read files of the repository.
+                text = text.split("#[cfg(test)]")[0] if source.name != "tests.rs" else ""
+                for path in re.findall(r'include_(?:str|bytes)!\("([^"]+)"\)', text):
+                    included += 1
+                    there = (source.parent / path).resolve()
+                    self.assertTrue(there.is_file() and there.is_relative_to(root), f"{source.name}: {path}")
+            self.assertGreater(included, 5)
+            self.assertFalse((root / "tests").exists())
 
 
 class Indexes(Case):

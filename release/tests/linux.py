@@ -1,8 +1,8 @@
 """Packages of Linux distributions, and the service in them."""
 
+import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,11 +11,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from packaging.project import VERSION
+from packaging.project import ROOT, VERSION
 
-from .support import Case, package, run
+from .support import BINARY, Case, package
 from .wheel import versions
-from .support import BINARY
 
 
 class Debian(Case):
@@ -70,6 +69,13 @@ class Debian(Case):
     def test_the_package_depends_on_the_glibc_whose_symbols_are_used(self) -> None:
         needs = self.succeeds("dpkg-deb", "--field", package("*.deb"), "Depends")
         self.assertIn("libc6 (>= {}.{})".format(*max(versions(BINARY))), needs)
+
+    def test_the_scripts_neither_enable_nor_start_the_service(self) -> None:
+        for path in (ROOT / "release/system").glob("*.sh"):
+            calls = re.findall(r"systemctl (.*?) \|\| true", path.read_text())
+            for call in calls:
+                self.assertRegex(call, r"daemon-reload|^try-restart|disable --now", path.name)
+            self.assertEqual(path.read_text().count("systemctl"), len(calls), path.name)
 
     def test_its_configuration_is_valid(self) -> None:
         self.dpkg("--install", package("*.deb"))
@@ -138,7 +144,7 @@ class Service(Case):
         settings = {key: value.replace("/var/", f"{self.root}/var/").replace("/etc/", f"{self.root}/etc/") for key, value in settings.items()}
         address = f"127.0.0.1:{free_port()}"
         env = {"PATH": "/usr/bin:/bin"} | settings | {"LISPBOX_HTTP": address}
-        process = subprocess.Popen(f"{self.root}{command}".split(), env=env, cwd=state, stderr=subprocess.PIPE, **user)
+        process = subprocess.Popen(f"{self.root}{command}".split(), env=env, cwd=state, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **user)
         try:
             self.assertEqual(wait_until_ready(process, address), 200)
             self.assertIn('"text":"42"', call(address, "(def answer 42) answer").replace("\\n", '"'))
@@ -169,8 +175,6 @@ def wait_until_ready(process: subprocess.Popen, address: str) -> int:
 
 def call(address: str, program: str) -> str:
     """Evaluates a program over MCP 2026-07-28, which needs no session."""
-    import json
-
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "release-test", "version": VERSION},

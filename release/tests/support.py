@@ -18,6 +18,7 @@ HOST = "x86_64-unknown-linux-gnu"
 STATIC = "x86_64-unknown-linux-musl"
 # Set by `release/test`.
 BINARY = Path(os.environ.get("RELEASE_BINARY", ROOT / "target/release/lispbox"))
+GENERATOR = Path(os.environ.get("RELEASE_GENERATOR", BINARY))
 PEERS = Path(os.environ.get("LISPBOX_PEERS", ROOT / "target/peers"))
 MCPB = PEERS / "node_modules/@anthropic-ai/mcpb/dist"
 TOOLS = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -70,7 +71,7 @@ def stage(folder: Path, files: dict[str, Path | bytes]) -> Path:
 def build(binaries: Path, output: Path, *options: str, tag: str | None = None) -> subprocess.CompletedProcess:
     mcpb = f"{shutil.which('node')} {MCPB / 'cli/cli.js'}"
     command = [sys.executable, ROOT / "release/build", "--binaries", binaries, "--output", output]
-    command += ["--generator", BINARY, "--mcpb", mcpb, "--fast", *options, *(["--tag", tag] if tag else [])]
+    command += ["--generator", GENERATOR, "--mcpb", mcpb, "--fast", *options, *(["--tag", tag] if tag else [])]
     return run(command, ROOT, dict(os.environ), timeout=300)
 
 

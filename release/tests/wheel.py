@@ -1,5 +1,7 @@
 """PyPI: the wheels with pip and uv."""
 
+import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -116,9 +118,6 @@ class Contents(Case):
 
 def versions(binary: Path) -> set[tuple[int, int]]:
     """The versions of glibc that a binary's dynamic symbols have, by objdump, another program than the build uses."""
-    import re
-    import subprocess
-
     shown = subprocess.run(["objdump", "-T", binary], capture_output=True, text=True, check=True).stdout
     return {(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", shown)}
 
