@@ -40,7 +40,10 @@ def build(target: Target, binary: Path, extras: Path, work: Path, output: Path) 
     for script in ["postinst", "prerm", "postrm"]:
         copy(ROOT / "release/system" / f"{script}.sh", root / "DEBIAN" / script, 0o755)
     write(root / "usr/share/doc/lispbox/copyright", _copyright())
-    for name, text in {"changelog.gz": (ROOT / "CHANGELOG.md").read_text(), "changelog.Debian.gz": _changelog()}.items():
+    for name, text in {
+        "changelog.gz": (ROOT / "CHANGELOG.md").read_text(),
+        "changelog.Debian.gz": _changelog(),
+    }.items():
         write(root / "usr/share/doc/lispbox" / name, "").write_bytes(gzipped(text.encode()))
     _own(root)
     path = output / f"lispbox_{VERSION}-1_{target.deb}.deb"

@@ -25,7 +25,9 @@ class Needs:
 def needs(binary: Path) -> Needs:
     def read(*options: str) -> str:
         command = ["readelf", "--wide", *options, str(binary)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, env={"LC_ALL": "C", "PATH": PATH}).stdout
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env={"LC_ALL": "C", "PATH": PATH}
+        ).stdout
 
     versions = {(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", read("--version-info"))}
     loader = re.search(r"interpreter: ([^\]]+)\]", read("--program-headers"))

@@ -6,7 +6,7 @@ A static binary is alone in it. A dynamic one, in a rehearsal, gets the librarie
 import hashlib
 import json
 import subprocess
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from . import elf
@@ -51,10 +51,18 @@ def build(roots: dict[Target, Path], output: Path) -> Path:
     write(layout / "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}))
     manifests = [_image(layout, target, folder) for target, folder in roots.items()]
     about = {"org.opencontainers.image.ref.name": VERSION}
-    index = _blob(layout, _json({
-        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests,
-        "annotations": _annotations(),
-    }), "application/vnd.oci.image.index.v1+json") | {"annotations": about}
+    index = _blob(
+        layout,
+        _json(
+            {
+                "schemaVersion": 2,
+                "mediaType": "application/vnd.oci.image.index.v1+json",
+                "manifests": manifests,
+                "annotations": _annotations(),
+            }
+        ),
+        "application/vnd.oci.image.index.v1+json",
+    ) | {"annotations": about}
     write(layout / "index.json", json.dumps({"schemaVersion": 2, "manifests": [index]}))
     return layout
 
@@ -62,30 +70,45 @@ def build(roots: dict[Target, Path], output: Path) -> Path:
 def _image(layout: Path, target: Target, folder: Path) -> dict:
     content = tar(folder, owners={"data": USER})
     layer = _blob(layout, gzipped(content), "application/vnd.oci.image.layer.v1.tar+gzip")
-    moment = datetime.fromtimestamp(epoch(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    config = _blob(layout, _json({
-        "created": moment,
-        "architecture": target.oci,
-        "os": "linux",
-        "config": {
-            "User": f"{USER}:{USER}",
-            "Entrypoint": ["/lispbox"],
-            # One client on standard input and output; `serve --http 0.0.0.0:8787` with a token for many.
-            "Cmd": ["serve"],
-            "Env": ["HOME=/data", "PATH=/", "LISPBOX_STORE=sqlite:/data/sessions.db"],
-            "WorkingDir": "/data",
-            "Volumes": {"/data": {}},
-            "ExposedPorts": {"8787/tcp": {}},
-            "StopSignal": "SIGTERM",
-            "Labels": _annotations() | {"io.modelcontextprotocol.server.name": MCP_NAME},
-        },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]},
-        "history": [{"created": moment, "created_by": "release/build"}],
-    }), "application/vnd.oci.image.config.v1+json")
-    manifest = _blob(layout, _json({
-        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
-        "layers": [layer], "annotations": _annotations(),
-    }), "application/vnd.oci.image.manifest.v1+json")
+    moment = datetime.fromtimestamp(epoch(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    config = _blob(
+        layout,
+        _json(
+            {
+                "created": moment,
+                "architecture": target.oci,
+                "os": "linux",
+                "config": {
+                    "User": f"{USER}:{USER}",
+                    "Entrypoint": ["/lispbox"],
+                    # One client on standard input and output; `serve --http 0.0.0.0:8787` with a token for many.
+                    "Cmd": ["serve"],
+                    "Env": ["HOME=/data", "PATH=/", "LISPBOX_STORE=sqlite:/data/sessions.db"],
+                    "WorkingDir": "/data",
+                    "Volumes": {"/data": {}},
+                    "ExposedPorts": {"8787/tcp": {}},
+                    "StopSignal": "SIGTERM",
+                    "Labels": _annotations() | {"io.modelcontextprotocol.server.name": MCP_NAME},
+                },
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]},
+                "history": [{"created": moment, "created_by": "release/build"}],
+            }
+        ),
+        "application/vnd.oci.image.config.v1+json",
+    )
+    manifest = _blob(
+        layout,
+        _json(
+            {
+                "schemaVersion": 2,
+                "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                "config": config,
+                "layers": [layer],
+                "annotations": _annotations(),
+            }
+        ),
+        "application/vnd.oci.image.manifest.v1+json",
+    )
     return manifest | {"platform": {"architecture": target.oci, "os": "linux"}}
 
 

@@ -21,21 +21,23 @@ def homebrew(archives: dict[Target, Path], output: Path) -> Path:
         f"  license any_of: [{', '.join(chr(34) + name + chr(34) for name in LICENSE.split(' OR '))}]",
     ]
     for system, block in [("darwin", "on_macos"), ("linux", "on_linux")]:
-        choices = [
-            (target, path) for target, path in archives.items() if target.os == system and target.libc != "musl"
-        ]
+        choices = [(target, path) for target, path in archives.items() if target.os == system and target.libc != "musl"]
         if choices:
             lines += ["", f"  {block} do"]
             for target, path in choices:
                 cpu = "on_arm" if target.cpu == "arm64" else "on_intel"
                 lines += [
-                    f"    {cpu} do", f'      url "{DOWNLOADS}/{path.name}"', f'      sha256 "{sha256(path)}"', "    end",
+                    f"    {cpu} do",
+                    f'      url "{DOWNLOADS}/{path.name}"',
+                    f'      sha256 "{sha256(path)}"',
+                    "    end",
                 ]
             lines += ["  end"]
     lines += [
         "",
         "  def install",
         '    bin.install "lispbox"',
+        '    (var/"lispbox").mkpath',
         '    man1.install Dir["man/*.1"]',
         '    bash_completion.install "completions/lispbox.bash" => "lispbox"',
         '    zsh_completion.install "completions/_lispbox"',
@@ -43,7 +45,8 @@ def homebrew(archives: dict[Target, Path], output: Path) -> Path:
         "  end",
         "",
         "  service do",
-        '    run [opt_bin/"lispbox", "serve", "--http", "127.0.0.1:8787", "--store", "sqlite:#{var}/lispbox/sessions.db"]',
+        '    environment_variables LISPBOX_STORE: "sqlite:#{var}/lispbox/sessions.db"',
+        '    run [opt_bin/"lispbox", "serve", "--http", "127.0.0.1:8787"]',
         "    keep_alive true",
         "  end",
         "",
@@ -92,7 +95,8 @@ def server_json(bundles: list[Path], output: Path) -> Path:
 
     variables = [
         variable(
-            "LISPBOX_CONFIG", "A file with the servers whose tools programs may call, in the format of MCP clients",
+            "LISPBOX_CONFIG",
+            "A file with the servers whose tools programs may call, in the format of MCP clients",
             format="filepath",
         ),
         variable("LISPBOX_GUARDS", "Guards on the arguments of tools with effects", choices=["careful", "strict"]),
@@ -101,15 +105,39 @@ def server_json(bundles: list[Path], output: Path) -> Path:
     serve = [{"type": "positional", "value": "serve"}]
     stdio = {"transport": {"type": "stdio"}, "environmentVariables": variables}
     packages = [
-        {"registryType": "npm", "registryBaseUrl": "https://registry.npmjs.org", "identifier": "lispbox",
-         "version": VERSION, "runtimeHint": "npx", "packageArguments": serve, **stdio},
-        {"registryType": "pypi", "registryBaseUrl": "https://pypi.org", "identifier": "lispbox",
-         "version": VERSION, "runtimeHint": "uvx", "packageArguments": serve, **stdio},
-        {"registryType": "oci", "identifier": f"{IMAGE}:{VERSION}", "runtimeHint": "docker",
-         "packageArguments": serve, **stdio},
+        {
+            "registryType": "npm",
+            "registryBaseUrl": "https://registry.npmjs.org",
+            "identifier": "lispbox",
+            "version": VERSION,
+            "runtimeHint": "npx",
+            "packageArguments": serve,
+            **stdio,
+        },
+        {
+            "registryType": "pypi",
+            "registryBaseUrl": "https://pypi.org",
+            "identifier": "lispbox",
+            "version": VERSION,
+            "runtimeHint": "uvx",
+            "packageArguments": serve,
+            **stdio,
+        },
+        {
+            "registryType": "oci",
+            "identifier": f"{IMAGE}:{VERSION}",
+            "runtimeHint": "docker",
+            "packageArguments": serve,
+            **stdio,
+        },
         *[
-            {"registryType": "mcpb", "identifier": f"{DOWNLOADS}/{path.name}", "version": VERSION,
-             "fileSha256": sha256(path), "transport": {"type": "stdio"}}
+            {
+                "registryType": "mcpb",
+                "identifier": f"{DOWNLOADS}/{path.name}",
+                "version": VERSION,
+                "fileSha256": sha256(path),
+                "transport": {"type": "stdio"},
+            }
             for path in bundles
         ],
     ]

@@ -49,7 +49,8 @@ def _platform(target: Target, binary: Path, work: Path) -> Path:
         "lispbox": about,
     }
     write(folder / "package.json", json.dumps(package, indent=2) + "\n")
-    write(folder / "README.md", f"# @lispbox/{target.npm}\n\nThe binary of [lispbox]({REPOSITORY}) for {target.npm}. Install `lispbox` instead.\n")
+    readme = f"The binary of [lispbox]({REPOSITORY}) for {target.npm}. Install `lispbox` instead."
+    write(folder / "README.md", f"# @lispbox/{target.npm}\n\n{readme}\n")
     return folder
 
 

@@ -21,11 +21,29 @@ def build(target: Target, binary: Path, extras: Path, work: Path, output: Path) 
     spec = write(top / "lispbox.spec", _spec(root))
     payload = "w9.xzdio" if files.level == 9 else f"w{files.level}.gzdio"
     command = [
-        "rpmbuild", "-bb", "--target", f"{target.rpm}-linux", "--define", f"_topdir {top}",
-        "--define", f"_rpmdir {top}/out", "--define", "_build_id_links none", "--define", "__os_install_post %{nil}",
-        "--define", "use_source_date_epoch_as_buildtime 1", "--define", "clamp_mtime_to_source_date_epoch 1",
-        "--define", "_buildhost release", "--define", f"_binary_payload {payload}",
-        "--buildroot", str(top / "root"), str(spec),
+        "rpmbuild",
+        "-bb",
+        "--target",
+        f"{target.rpm}-linux",
+        "--define",
+        f"_topdir {top}",
+        "--define",
+        f"_rpmdir {top}/out",
+        "--define",
+        "_build_id_links none",
+        "--define",
+        "__os_install_post %{nil}",
+        "--define",
+        "use_source_date_epoch_as_buildtime 1",
+        "--define",
+        "clamp_mtime_to_source_date_epoch 1",
+        "--define",
+        "_buildhost release",
+        "--define",
+        f"_binary_payload {payload}",
+        "--buildroot",
+        str(top / "root"),
+        str(spec),
     ]
     environment = {"SOURCE_DATE_EPOCH": str(epoch()), "PATH": elf.PATH, "HOME": str(top)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

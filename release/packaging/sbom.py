@@ -5,7 +5,7 @@ import os
 import subprocess
 import tomllib
 import uuid
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from .project import LICENSE, ROOT, SLUG, VERSION, epoch
@@ -14,8 +14,14 @@ from .targets import Target
 
 def build(target: Target, features: str, output: Path) -> Path:
     command = [
-        os.environ.get("CARGO", "cargo"), "metadata", "--locked", "--format-version", "1",
-        "--filter-platform", target.triple, *(["--features", features] if features else []),
+        os.environ.get("CARGO", "cargo"),
+        "metadata",
+        "--locked",
+        "--format-version",
+        "1",
+        "--filter-platform",
+        target.triple,
+        *(["--features", features] if features else []),
     ]
     told = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
     packages = {package["id"]: package for package in told["packages"]}
@@ -30,15 +36,18 @@ def build(target: Target, features: str, output: Path) -> Path:
         reached.update(new)
         waiting.extend(new)
     digests = {(each["name"], each["version"]): each.get("checksum") for each in _lock()}
-    components = [_component(packages[each], digests) for each in sorted(reached - {root}, key=lambda each: _purl(packages[each]))]
+    components = [
+        _component(packages[each], digests) for each in sorted(reached - {root}, key=lambda each: _purl(packages[each]))
+    ]
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{SLUG}/{VERSION}/{target.triple}')}",
         "version": 1,
         "metadata": {
-            "timestamp": datetime.fromtimestamp(epoch(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "component": _component(packages[root], digests) | {
+            "timestamp": datetime.fromtimestamp(epoch(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "component": _component(packages[root], digests)
+            | {
                 "type": "application",
                 "properties": [{"name": "target", "value": target.triple}],
             },

@@ -27,4 +27,6 @@ def find_binary() -> str:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
-    raise FileNotFoundError(f"there is no {name} in {', '.join(map(os.path.normpath, folders))}; install the package again")
+    raise FileNotFoundError(
+        f"there is no {name} in {', '.join(map(os.path.normpath, folders))}; install the package again"
+    )

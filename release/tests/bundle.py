@@ -68,7 +68,9 @@ class Bundle(Case):
 
     def test_each_system_has_a_bundle_with_its_own_command(self) -> None:
         for system, platform, exe in [
-            ("macos", "darwin", "lispbox"), ("windows", "win32", "lispbox.exe"), ("linux", "linux", "lispbox"),
+            ("macos", "darwin", "lispbox"),
+            ("windows", "win32", "lispbox.exe"),
+            ("linux", "linux", "lispbox"),
         ]:
             there = self.folder / system
             shutil.unpack_archive(package(f"lispbox-{VERSION}-{system}.mcpb", everything()), there, "zip")
@@ -76,4 +78,6 @@ class Bundle(Case):
             self.assertEqual(manifest["compatibility"]["platforms"], [platform])
             self.assertEqual(manifest["server"]["mcp_config"]["command"], f"${{__dirname}}/server/{exe}")
             self.assertTrue((there / "server" / exe).is_file())
-            self.assertTrue({"manifest.json", "server", "LICENSE-MIT", "LICENSE-APACHE"} <= {path.name for path in there.iterdir()})
+            self.assertTrue(
+                {"manifest.json", "server", "LICENSE-MIT", "LICENSE-APACHE"} <= {path.name for path in there.iterdir()}
+            )

@@ -41,11 +41,14 @@ class Release(Case):
         again = build(some, self.folder / "again", "--rehearsal")
         self.assertEqual(again.returncode, 0, again.stderr)
         before = set((everything() / "SHA256SUMS").read_text().splitlines())
-        differ = {line.split("  ")[1] for line in set((self.folder / "again/SHA256SUMS").read_text().splitlines()) - before}
+        differ = {
+            line.split("  ")[1] for line in set((self.folder / "again/SHA256SUMS").read_text().splitlines()) - before
+        }
         # These list the files of fewer platforms.
         self.assertEqual(differ, {"lispbox.rb", "server.json"})
         layers = [
-            Layout(package("*-image", folder)).image("amd64")[0]["rootfs"] for folder in (everything(), self.folder / "again")
+            Layout(package("*-image", folder)).image("amd64")[0]["rootfs"]
+            for folder in (everything(), self.folder / "again")
         ]
         self.assertEqual(*layers)
 
@@ -86,8 +89,14 @@ class Archives(Case):
         for target in TARGETS:
             override = about["overrides"].get(target.triple, {})
             ending = {"tgz": ".tar.gz", "zip": ".zip"}[override.get("pkg-fmt", about["pkg-fmt"])]
-            words = {"repo": "R", "version": VERSION, "target": target.triple, "name": "lispbox", "archive-suffix": ending}
-            address = re.sub(r"\{ ([a-z-]+) \}", lambda found: words[found.group(1)], about["pkg-url"])
+            words = {
+                "repo": "R",
+                "version": VERSION,
+                "target": target.triple,
+                "name": "lispbox",
+                "archive-suffix": ending,
+            }
+            address = re.sub(r"\{ ([a-z-]+) \}", lambda found, words=words: words[found.group(1)], about["pkg-url"])
             file = address.rsplit("/", 1)[1]
             self.assertTrue((everything() / file).is_file(), file)
             self.assertEqual(address, f"R/releases/download/v{VERSION}/{file}")
@@ -176,7 +185,12 @@ class Traces(Case):
     def test_no_text_names_a_folder_or_a_host_of_this_machine(self) -> None:
         here = [str(ROOT), str(scratch()), str(Path.home()) + "/", os.uname().nodename]
         found = []
-        for path in [*packages().glob("*.tgz"), *packages().glob("*.tar.gz"), *packages().glob("*.whl"), *packages().glob("*.mcpb")]:
+        for path in [
+            *packages().glob("*.tgz"),
+            *packages().glob("*.tar.gz"),
+            *packages().glob("*.whl"),
+            *packages().glob("*.mcpb"),
+        ]:
             there = self.folder / path.name
             shutil.unpack_archive(path, there, "zip" if path.suffix in (".whl", ".mcpb") else "gztar")
             for file in there.rglob("*"):

@@ -1,5 +1,7 @@
-"""The commands of README.md and docs/install.md, as they stand there, in empty folders with clean caches. The registries
-of npm and PyPI are the packages of this commit."""
+"""The commands of README.md and docs/install.md, as they stand there, in empty folders with clean caches.
+
+The registries of npm and PyPI are the packages of this commit.
+"""
 
 import json
 import re
@@ -26,8 +28,12 @@ class FirstMinute(Case):
         prefix = self.folder / "prefix"
         self.env |= {
             "PATH": f"{prefix}/bin:{PEERS}/venv/bin:{self.env['PATH']}",
-            "npm_config_prefix": str(prefix), "npm_config_registry": registry(packages()),
-            "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(packages()), "UV_PYTHON": sys.executable,
+            "npm_config_prefix": str(prefix),
+            "npm_config_registry": registry(packages()),
+            "UV_OFFLINE": "1",
+            "UV_NO_INDEX": "1",
+            "UV_FIND_LINKS": str(packages()),
+            "UV_PYTHON": sys.executable,
         }
 
     def test_the_first_screen_has_commands_of_at_most_three_lines(self) -> None:

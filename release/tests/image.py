@@ -14,7 +14,7 @@ from packaging.project import MCP_NAME, VERSION
 
 from .support import Case, Session, everything, package
 
-# A root that cannot be written to, with an empty volume for data and with /proc and /dev, in namespaces without a network.
+# A read-only root with an empty volume for data, and with /proc and /dev, in namespaces without a network.
 START = """
 set -e
 mkdir "$1/proc" "$1/dev"
@@ -76,7 +76,17 @@ class Image(Case):
         run = [*config["Entrypoint"], *(arguments or config["Cmd"])]
         env = dict(variable.split("=", 1) for variable in config["Env"])
         # `unshare` and `chroot` are found before the root changes.
-        return [shutil.which("unshare"), *isolated[1:], shutil.which("sh"), "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {START}", "sh", root, user, *run], env
+        return [
+            shutil.which("unshare"),
+            *isolated[1:],
+            shutil.which("sh"),
+            "-c",
+            f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {START}",
+            "sh",
+            root,
+            user,
+            *run,
+        ], env
 
     def test_the_server_runs_as_nobody_on_a_read_only_root_and_keeps_sessions_in_its_volume(self) -> None:
         root, config = self.unpack()

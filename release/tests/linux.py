@@ -9,7 +9,6 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 from packaging.project import ROOT, VERSION
 
@@ -43,9 +42,13 @@ class Debian(Case):
         self.dpkg("--install", package("*.deb"))
         self.is_used([self.root / "usr/bin/lispbox"])
         for file in [
-            "usr/share/man/man1/lispbox.1.gz", "usr/share/man/man1/lispbox-serve.1.gz", "etc/lispbox/config.yaml",
-            "usr/share/bash-completion/completions/lispbox", "usr/share/zsh/vendor-completions/_lispbox",
-            "usr/share/fish/vendor_completions.d/lispbox.fish", "usr/share/doc/lispbox/copyright",
+            "usr/share/man/man1/lispbox.1.gz",
+            "usr/share/man/man1/lispbox-serve.1.gz",
+            "etc/lispbox/config.yaml",
+            "usr/share/bash-completion/completions/lispbox",
+            "usr/share/zsh/vendor-completions/_lispbox",
+            "usr/share/fish/vendor_completions.d/lispbox.fish",
+            "usr/share/doc/lispbox/copyright",
             "usr/lib/systemd/system/lispbox.service",
         ]:
             self.assertIn(file, self.files())
@@ -124,11 +127,18 @@ class Service(Case):
         here = self.folder / "lispbox.service"
         here.write_text(self.unit.read_text().replace("/usr/bin/lispbox", str(self.root / "usr/bin/lispbox")))
         done = self.run_here("systemd-analyze", "verify", "--man=no", here)
-        self.assertEqual((done.returncode, [line for line in done.stderr.splitlines() if "lispbox.service" in line]), (0, []))
+        self.assertEqual(
+            (done.returncode, [line for line in done.stderr.splitlines() if "lispbox.service" in line]), (0, [])
+        )
 
     def test_the_unit_is_hardened(self) -> None:
         shown = self.succeeds(
-            "systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", self.unit,
+            "systemd-analyze",
+            "security",
+            "--offline=yes",
+            "--no-pager",
+            "--threshold=20",
+            self.unit,
         )
         self.assertIn("OK", shown.splitlines()[-1])
 
@@ -141,10 +151,20 @@ class Service(Case):
         if os.getuid() == 0:
             os.chown(state, 65534, 65534)
             user = {"user": 65534, "group": 65534, "extra_groups": []}
-        settings = {key: value.replace("/var/", f"{self.root}/var/").replace("/etc/", f"{self.root}/etc/") for key, value in settings.items()}
+        settings = {
+            key: value.replace("/var/", f"{self.root}/var/").replace("/etc/", f"{self.root}/etc/")
+            for key, value in settings.items()
+        }
         address = f"127.0.0.1:{free_port()}"
         env = {"PATH": "/usr/bin:/bin"} | settings | {"LISPBOX_HTTP": address}
-        process = subprocess.Popen(f"{self.root}{command}".split(), env=env, cwd=state, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **user)
+        process = subprocess.Popen(
+            f"{self.root}{command}".split(),
+            env=env,
+            cwd=state,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            **user,
+        )
         try:
             self.assertEqual(wait_until_ready(process, address), 200)
             self.assertIn('"text":"42"', call(address, "(def answer 42) answer").replace("\\n", '"'))
@@ -182,8 +202,11 @@ def call(address: str, program: str) -> str:
     }
     params = {"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta}
     headers = {
-        "content-type": "application/json", "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "lisp_eval",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "lisp_eval",
     }
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     request = urllib.request.Request(f"http://{address}/mcp", body, headers)

@@ -78,7 +78,9 @@ class Files(Installed):
     def test_without_the_optional_package_the_message_says_how_to_install_it(self) -> None:
         self.install("--omit=optional", files=(MAIN,))
         shown = self.fails("npx", "--offline", "lispbox", "demo", status=2)
-        self.assertIn("@lispbox/linux-x64 or @lispbox/linux-x64-musl with the binary for this platform is not installed", shown)
+        self.assertIn(
+            "@lispbox/linux-x64 or @lispbox/linux-x64-musl with the binary for this platform is not installed", shown
+        )
         self.assertIn(f"npm install --include=optional lispbox@{VERSION}", shown)
 
     def test_packages_of_two_versions_are_not_mixed(self) -> None:
@@ -213,7 +215,9 @@ def registry(folder: Path) -> str:
         digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
         version["dist"] = {"tarball": f"{address}/files/{path.name}", "integrity": f"sha512-{digest}"}
         about[version["name"]] = {
-            "name": version["name"], "dist-tags": {"latest": VERSION}, "versions": {VERSION: version},
+            "name": version["name"],
+            "dist-tags": {"latest": VERSION},
+            "versions": {VERSION: version},
         }
     threading.Thread(target=server.serve_forever, daemon=True).start()
     atexit.register(server.shutdown)
@@ -262,7 +266,9 @@ class Surroundings(Installed):
         closed.mkdir(mode=0o555)
         nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
         for name, changes in {
-            "read-only": {"HOME": str(closed)}, "missing": {"HOME": "/no/such/home"}, "unset": {"HOME": None},
+            "read-only": {"HOME": str(closed)},
+            "missing": {"HOME": "/no/such/home"},
+            "unset": {"HOME": None},
             "proxy": {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"},
         }.items():
             with self.subTest(home=name):

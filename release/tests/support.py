@@ -107,8 +107,13 @@ class Session:
 
     def __init__(self, command: list, env: dict, cwd: Path, **more) -> None:
         self.process = subprocess.Popen(
-            [str(part) for part in command], cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, **more,
+            [str(part) for part in command],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **more,
         )
         self.count = 0
 

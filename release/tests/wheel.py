@@ -74,15 +74,36 @@ class Pip(Case):
             with self.subTest(platform=platform):
                 to = self.folder / platform
                 self.succeeds(
-                    *self.pip, "download", "--quiet", "--no-cache-dir", *OFFLINE, everything(),
-                    "--only-binary=:all:", "--platform", platform, "--dest", to, "lispbox",
+                    *self.pip,
+                    "download",
+                    "--quiet",
+                    "--no-cache-dir",
+                    *OFFLINE,
+                    everything(),
+                    "--only-binary=:all:",
+                    "--platform",
+                    platform,
+                    "--dest",
+                    to,
+                    "lispbox",
                 )
                 self.assertEqual([path.name for path in to.iterdir()], [f"lispbox-{VERSION}-py3-none-{expected}.whl"])
 
     def test_a_platform_without_a_wheel_is_refused(self) -> None:
         shown = self.fails(
-            *self.pip, "download", "--quiet", "--no-cache-dir", *OFFLINE, everything(),
-            "--only-binary=:all:", "--platform", "win_arm64", "--dest", self.folder, "lispbox", status=1,
+            *self.pip,
+            "download",
+            "--quiet",
+            "--no-cache-dir",
+            *OFFLINE,
+            everything(),
+            "--only-binary=:all:",
+            "--platform",
+            "win_arm64",
+            "--dest",
+            self.folder,
+            "lispbox",
+            status=1,
         )
         self.assertIn("No matching distribution found for lispbox", shown)
 

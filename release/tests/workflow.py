@@ -44,10 +44,14 @@ class Uploads(Case):
     def test_a_rehearsal_prints_the_uploads_and_makes_none(self) -> None:
         # No program that could upload is on the path.
         env = {"PATH": "/nonexistent"}
-        shown = self.succeeds(sys.executable, ROOT / "release/publish", "--packages", everything(), "--rehearsal", env=env)
+        shown = self.succeeds(
+            sys.executable, ROOT / "release/publish", "--packages", everything(), "--rehearsal", env=env
+        )
         self.assertIn(f"npm publish lispbox-{VERSION}.tgz --access public --provenance", shown)
         self.assertNotIn(str(everything()), shown)
 
     def test_an_upload_needs_a_tag_of_this_version(self) -> None:
-        refused = self.fails(sys.executable, ROOT / "release/publish", "--packages", everything(), "--tag", "v9.9.9", status=1)
+        refused = self.fails(
+            sys.executable, ROOT / "release/publish", "--packages", everything(), "--tag", "v9.9.9", status=1
+        )
         self.assertIn("the tag is `v9.9.9`", refused)
