@@ -20,6 +20,7 @@ mod grants;
 mod input;
 mod logging;
 mod login;
+mod manual;
 mod output;
 mod page;
 mod paint;
@@ -42,17 +43,20 @@ mod telemetry;
 mod telemetry;
 mod terminal;
 mod tools;
+mod version;
 mod worker;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// The exit codes of all commands, as documented in `docs/configuration.md`.
+/// The exit codes of all commands, as documented in `docs/configuration.md`, and what the usage line cannot say.
 const EXIT_CODES: &str = "Exit codes:
     0  success, also if the reader of the output has gone
     1  a program, check, query or server failed
-    2  the command line or a setting, or what it names, is invalid or missing; nothing was started  130  interrupted";
+    2  the command line or a setting, or what it names, is invalid or missing; nothing was started  130  interrupted
+
+`--version --verbose` also prints the commit, the target, the features, and how lispbox was installed.";
 
 /// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.
 #[derive(Parser)]
@@ -81,6 +85,8 @@ enum Command {
     Demo(demo::Demo),
     Completions(completions::Completions),
     #[command(hide = true)]
+    Manual(manual::Manual),
+    #[command(hide = true)]
     SampleMailbox(sample_mailbox::SampleMailbox),
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -88,6 +94,10 @@ enum Command {
 
 fn main() -> ExitCode {
     process::outlives_large_files();
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if version::is_asked(&arguments) {
+        return output::finish(version::print());
+    }
     output::finish(run(CommandLine::parse().command))
 }
 
@@ -109,6 +119,7 @@ fn run(command: Command) -> ExitCode {
         Command::Setup(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
+        Command::Manual(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),
         Command::Worker(command) => command.run(),
     }

@@ -18,13 +18,13 @@ use std::sync::{Arc, OnceLock};
 
 /// The files in load order: a function may use those of earlier files.
 const FILES: &[(&str, &str)] = &[
-    ("stdlib/maps.lisp", include_str!("../../../stdlib/maps.lisp")),
-    ("stdlib/sequences.lisp", include_str!("../../../stdlib/sequences.lisp")),
-    ("stdlib/stats.lisp", include_str!("../../../stdlib/stats.lisp")),
-    ("stdlib/rows.lisp", include_str!("../../../stdlib/rows.lisp")),
-    ("stdlib/numbers.lisp", include_str!("../../../stdlib/numbers.lisp")),
-    ("stdlib/zip.lisp", include_str!("../../../stdlib/zip.lisp")),
-    ("stdlib/text.lisp", include_str!("../../../stdlib/text.lisp")),
+    ("stdlib/maps.lisp", include_str!("../stdlib/maps.lisp")),
+    ("stdlib/sequences.lisp", include_str!("../stdlib/sequences.lisp")),
+    ("stdlib/stats.lisp", include_str!("../stdlib/stats.lisp")),
+    ("stdlib/rows.lisp", include_str!("../stdlib/rows.lisp")),
+    ("stdlib/numbers.lisp", include_str!("../stdlib/numbers.lisp")),
+    ("stdlib/zip.lisp", include_str!("../stdlib/zip.lisp")),
+    ("stdlib/text.lisp", include_str!("../stdlib/text.lisp")),
 ];
 
 /// Scans the files for definitions, which begin at the start of a line. Each definition is read on demand.

@@ -1,0 +1,1 @@
+"""Installs each package into an empty place, without a network, and uses it. `release/test` is the command line."""
