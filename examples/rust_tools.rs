@@ -46,7 +46,7 @@ fn tools() -> Tools<'static> {
         "additionalProperties": false
     }));
     // This one awaits another party: a cancelled call is dropped at its await point.
-    let order = async |order: Order| {
+    let order = async |order: Order, _: &Call| {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let name = order.name;
         match GOODS.iter().find(|(known, _)| *known == name) {

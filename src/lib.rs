@@ -72,8 +72,8 @@
 //! - [`lang::Session`], `lang::evaluation`, `lang::reply`: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
 //!   configuration, policy, audit, logs, metrics. Its page lists its layers.
-//! - `store` (feature `store`): session storage across calls, processes and machines: leases, versions, SQLite; Redis
-//!   and PostgreSQL (features `redis`, `postgres`).
+//! - `store` (feature `store`): session storage across calls, processes and machines: leases and versions; SQLite, Redis
+//!   and PostgreSQL (features `sqlite`, `redis`, `postgres`).
 //! - `worker` (feature `worker`, Linux): the second layer of isolation: sessions in worker processes that the kernel
 //!   confines; see `docs/security.md`.
 //! - `src/bin/lispbox/`: the command line, one file per command.

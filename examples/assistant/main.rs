@@ -5,7 +5,13 @@
 //! cargo run --example assistant -- assistant.db 127.0.0.1:8080
 //! curl --data '(def open (orders/find :status "open"))' http://127.0.0.1:8080/users/ann/programs
 //! curl --data '(map :id open)' http://127.0.0.1:8080/users/ann/programs
+//! curl --data '(mail/send {:to "bob@example.org" :text "hello"})' http://127.0.0.1:8080/users/ann/programs
+//! curl http://127.0.0.1:8080/users/ann/runs
+//! curl --data 'approve' http://127.0.0.1:8080/users/ann/runs/3
 //! ```
+//!
+//! A program whose call a person has to approve waits in the database, for days if need be. It goes on when the user has
+//! decided, in any process, and each mail is sent once.
 //!
 //! The response is the record of the evaluation as JSON; its field `text` is for the model. In this example the path
 //! names the user; a real back end takes the user from its login.
@@ -22,8 +28,8 @@ use axum::extract::rejection::StringRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::{Router, routing::post};
-use lispbox::lang::{CancelHandle, Engine, Limits, Metered, Reply, World};
+use axum::{Router, routing::get, routing::post};
+use lispbox::lang::{CancelHandle, Engine, Limits, Metered, Question, Reply, Suspended, World};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as Turn, Semaphore};
@@ -51,7 +57,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let database = Connection::open(file)?;
     database.execute_batch(
-        "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
+        "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
+         CREATE TABLE IF NOT EXISTS run (user TEXT, number INTEGER, text TEXT NOT NULL, claimed INTEGER NOT NULL,
+                                         PRIMARY KEY (user, number)) STRICT;",
     )?;
     let back_end = BackEnd {
         engine: Engine::builder().build()?,
@@ -60,11 +68,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         running: Arc::new(Semaphore::new(RUNNING)),
     };
     let other = || async {
-        let message = "expected POST /users/{user}/programs, with the program as body".to_string();
+        let message = "expected POST /users/{user}/programs with the program as body, GET /users/{user}/runs, or POST \
+                       /users/{user}/runs/{number} with `approve` or `deny REASON`"
+            .to_string();
         Refused(StatusCode::NOT_FOUND, "BadRequest", message)
     };
     let router = Router::new()
         .route("/users/{user}/programs", post(program))
+        .route("/users/{user}/runs", get(runs))
+        .route("/users/{user}/runs/{number}", post(decision))
         .fallback(other)
         .method_not_allowed_fallback(other)
         .with_state(Arc::new(back_end));
@@ -106,12 +118,58 @@ fn as_json(value: Value) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], value.to_string())
 }
 
+/// The work of an evaluation.
+enum Work {
+    Program(String),
+    /// Continues the suspended run of that number with the decision of the user: `None`, or the reason to deny its calls.
+    Run(u32, Option<String>),
+}
+
+type Body = Result<String, StringRejection>;
+
+fn text(body: Body) -> Result<String, Refused> {
+    body.map_err(|problem| Refused(problem.status(), "BadRequest", problem.body_text()))
+}
+
 async fn program(
     State(back_end): State<Arc<BackEnd>>,
     Path(user): Path<String>,
-    program: Result<String, StringRejection>,
+    program: Body,
 ) -> Result<Response, Refused> {
-    let program = program.map_err(|problem| Refused(problem.status(), "BadRequest", problem.body_text()))?;
+    evaluated(back_end, user, Work::Program(text(program)?)).await
+}
+
+async fn decision(
+    State(back_end): State<Arc<BackEnd>>,
+    Path((user, number)): Path<(String, u32)>,
+    decision: Body,
+) -> Result<Response, Refused> {
+    let denied = match text(decision)?.trim() {
+        "approve" => None,
+        other => match other.strip_prefix("deny") {
+            Some(reason) => Some(reason.trim().to_owned()),
+            None => {
+                return Err(Refused(
+                    StatusCode::BAD_REQUEST,
+                    "BadRequest",
+                    format!("expected `approve`, got {other:?}"),
+                ));
+            }
+        },
+    };
+    evaluated(back_end, user, Work::Run(number, denied)).await
+}
+
+/// Lists the calls on which a user has to decide.
+async fn runs(State(back_end): State<Arc<BackEnd>>, Path(user): Path<String>) -> Result<Response, Refused> {
+    let asked = |question: &Question| question.to_string();
+    let run =
+        |run: Suspended| json!({"run": run.number(), "questions": run.questions().map(asked).collect::<Vec<_>>()});
+    let waiting = tokio::task::spawn_blocking(move || back_end.waiting(&user)).await.map_err(internal)??;
+    Ok(as_json(waiting.into_iter().map(run).collect()).into_response())
+}
+
+async fn evaluated(back_end: Arc<BackEnd>, user: String, work: Work) -> Result<Response, Refused> {
     let busy = |_| {
         let message = format!("no program could begin within {} s; try again", PATIENCE.as_secs());
         Refused(StatusCode::SERVICE_UNAVAILABLE, "Busy", message)
@@ -125,7 +183,7 @@ async fn program(
     let evaluation = tokio::task::spawn_blocking(move || {
         // The user's next program waits for this one to end, even if the client no longer waits for the response.
         let _places = places;
-        back_end.evaluate(&program, &user, &cancel)
+        back_end.evaluate(work, &user, &cancel)
     });
     let reply = evaluation.await.map_err(internal)??;
     let mut record = serde_json::to_value(&reply).map_err(internal)?;
@@ -144,20 +202,64 @@ impl BackEnd {
         })
     }
 
-    /// Restores the user's session from its text, runs the program, and stores the changes.
-    fn evaluate(&self, program: &str, user: &str, cancel: &CancelHandle) -> Result<Reply, Refused> {
+    /// Restores the user's session from its text, runs a program in it, and stores the changes.
+    fn evaluate(&self, work: Work, user: &str, cancel: &CancelHandle) -> Result<Reply, Refused> {
         let (mut session, version) = match self.read(user)? {
             Some((version, text)) => (self.engine.restore(&text).map_err(internal)?, version),
             None => (self.engine.session(), 0),
         };
         let before = session.changes();
-        let world = World::new(tools::of(user)).cancelled_by(cancel);
-        let reply = session.run(program).limits(limits()).reply(&world).map_err(internal)?;
+        // The audit log.
+        let world = World::new(tools::of(user)).cancelled_by(cancel).on_call(|call| eprintln!("{user}: {call}"));
+        let (run, resumed) = match work {
+            Work::Program(program) => (session.run(program).limits(limits()), None),
+            Work::Run(number, denied) => {
+                let mut run = self.claim(user, number)?;
+                let unknown: Vec<_> = run.unknown().cloned().collect();
+                for Question { id, .. } in run.questions().cloned().collect::<Vec<_>>() {
+                    // The process may have died during the call: the user has looked whether it was made.
+                    match (&denied, unknown.contains(&id)) {
+                        (None, false) => run.approve(&id).map_err(internal)?,
+                        (None, true) => run.did_not_happen(&id).map_err(internal)?,
+                        (Some(reason), false) => run.deny(&id, reason).map_err(internal)?,
+                        (Some(told), true) => run.happened(&id, told).map_err(internal)?,
+                    }
+                }
+                (session.resume(run).checkpoint(|run| self.checkpoint(user, run)), Some(number))
+            }
+        };
+        let reply = run.reply(&world).map_err(internal)?;
         // Stored after an error or a cancellation too, because the preceding forms have taken effect.
-        if session.changes() != before {
-            self.write(user, version, &session.encode().map_err(internal)?)?;
+        if session.changes() != before || resumed.is_some() {
+            let text = session.encode().map_err(internal)?;
+            self.write(user, version, &text, resumed, session.report().suspended.as_deref())?;
         }
         Ok(reply)
+    }
+
+    /// Returns the runs of a user that wait.
+    fn waiting(&self, user: &str) -> Result<Vec<Suspended>, Refused> {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = database.prepare("SELECT text FROM run WHERE user = ?1 ORDER BY number")?;
+        let texts = rows.query_map([user], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        texts.iter().map(|text| Suspended::decode(text).map_err(internal)).collect()
+    }
+
+    /// Takes a run for this process. A claim expires: no evaluation takes as long, so that its process has died.
+    fn claim(&self, user: &str, number: u32) -> Result<Suspended, Refused> {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = "UPDATE run SET claimed = unixepoch() WHERE user = ?1 AND number = ?2 AND claimed < unixepoch() - 60
+                   RETURNING text";
+        let text: Option<String> = database.query_row(row, (user, number), |row| row.get(0)).optional()?;
+        let none = || Refused(StatusCode::NOT_FOUND, "UnknownRun", format!("run {number} does not wait"));
+        Suspended::decode(&text.ok_or_else(none)?).map_err(internal)
+    }
+
+    /// Stores the calls that a claimed run makes.
+    fn checkpoint(&self, user: &str, run: &Suspended) -> Result<(), String> {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = "UPDATE run SET text = ?3 WHERE user = ?1 AND number = ?2";
+        database.execute(row, (user, run.number(), run.encode())).map(|_| ()).map_err(|error| error.to_string())
     }
 
     fn read(&self, user: &str) -> rusqlite::Result<Option<(i64, String)>> {
@@ -166,15 +268,28 @@ impl BackEnd {
         database.query_row(row, [user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// Stores the session, unless another process with the same database has stored it since it was read.
-    fn write(&self, user: &str, known: i64, text: &str) -> Result<(), Refused> {
-        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Stores the session, unless another process with the same database has stored it since it was read. The run that was
+    /// resumed is gone, and the one that waits is there, in the same transaction.
+    fn write(
+        &self,
+        user: &str,
+        known: i64,
+        text: &str,
+        resumed: Option<u32>,
+        waits: Option<&Suspended>,
+    ) -> Result<(), Refused> {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = database.transaction()?;
         let row = "INSERT INTO session VALUES (?1, ?2 + 1, ?3) ON CONFLICT (user)
                    DO UPDATE SET version = excluded.version, text = excluded.text WHERE version = ?2";
-        if database.execute(row, (user, known, text))? == 0 {
+        if transaction.execute(row, (user, known, text))? == 0 {
             let message = "the session was changed meanwhile, and nothing of this program is kept; tools that it called have done their work";
             return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
         }
-        Ok(())
+        transaction.execute("DELETE FROM run WHERE user = ?1 AND number = ?2", (user, resumed))?;
+        if let Some(run) = waits {
+            transaction.execute("INSERT INTO run VALUES (?1, ?2, ?3, 0)", (user, run.number(), run.encode()))?;
+        }
+        Ok(transaction.commit()?)
     }
 }

@@ -23,6 +23,12 @@ struct SearchMail {
     query: String,
 }
 
+#[derive(Deserialize)]
+struct SendMail {
+    to: String,
+    text: String,
+}
+
 /// Returns the tools of a user; must be called within a tokio runtime.
 pub fn of(user: &str) -> Tools<'_> {
     let mut tools = Tools::new();
@@ -34,11 +40,18 @@ pub fn of(user: &str) -> Tools<'_> {
     };
     tools.tool("orders/find", find).doc("The user's orders, all or those of a status: `open` or `paid`.").read_only();
     // Stands in for a request to another service.
-    let search = move |search: SearchMail| async move {
+    let search = move |search: SearchMail, _: &Call| async move {
         let mails = [("ann", "Invoice 1"), ("ann", "Lunch?"), ("bob", "Invoice 3")];
         let found = mails.into_iter().filter(|(owner, subject)| *owner == user && subject.contains(&search.query));
-        Ok(found.map(|(_, subject)| json!({"subject": subject})).collect::<Value>())
+        Ok::<_, ToolError>(found.map(|(_, subject)| json!({"subject": subject})).collect::<Value>())
     };
+    let send = |mail: SendMail, _: &Call| -> Result<String, ToolError> {
+        match mail.to.contains('@') {
+            true => Ok(format!("sent {} characters to {}", mail.text.len(), mail.to)),
+            false => Err(ToolError::failed(format!("`{}` is no address", mail.to))),
+        }
+    };
+    tools.tool("mail/send", send).doc("Sends a mail; the user is asked first.").writes().needs_approval();
     tools.async_tool("mail/search", search).doc("The user's mails with a text in their subject.").read_only();
     tools
 }

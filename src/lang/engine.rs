@@ -1,11 +1,12 @@
 //! Engines: the language with the functions that an embedder adds to it.
 
 use crate::builtin;
-use crate::embed::{Function, FunctionEntry};
+use crate::embed::{Function, FunctionEntry, RegisterError, canonical_name, split_name};
 use crate::machine::Stacks;
 use crate::meter::{self, Residence, Watch};
 use crate::registry::Registry;
 use crate::session::Session;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// State shared by all sessions: the registry of builtins, and the pool of evaluation stacks.
@@ -29,6 +30,8 @@ pub struct Engine {
     pub(crate) stacks: Arc<Stacks>,
     pub(crate) memory_counted: bool,
     pub(crate) watch: Option<Arc<Watch>>,
+    /// The names of the embedder's functions, in canonical spelling.
+    pub(crate) functions: HashSet<String>,
 }
 
 /// The reason why an engine could not be built.
@@ -123,6 +126,34 @@ impl EngineBuilder {
         &mut self.functions[last]
     }
 
+    /// Adds a closure to the language, as [`function`](EngineBuilder::function) does.
+    ///
+    /// # Errors
+    /// Returns an error if the name is not of the form `namespace/function`, if a program cannot write it, or if a function
+    /// of that name was added, in any spelling that means the same. [`build`](EngineBuilder::build) refuses the names of
+    /// the language's own functions.
+    ///
+    /// ```
+    /// use lispbox::lang::{Engine, RegisterError};
+    ///
+    /// let mut builder = Engine::builder();
+    /// assert!(builder.try_function("my/double", |n: i64| n * 2).is_ok());
+    /// let again = builder.try_function("my/Double", |n: i64| n * 2).err();
+    /// assert_eq!(again, Some(RegisterError::Taken("my/Double".to_owned())));
+    /// ```
+    pub fn try_function<Kind, F: Function<Kind>>(
+        &mut self,
+        name: &str,
+        function: F,
+    ) -> Result<&mut FunctionEntry, RegisterError> {
+        let (namespace, base) = split_name(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
+        let canonical = canonical_name(namespace, base);
+        if self.functions.iter().any(|function| function.canonical() == canonical) {
+            return Err(RegisterError::Taken(name.to_owned()));
+        }
+        Ok(self.function(name, function))
+    }
+
     /// Uses this pool of stacks for evaluations.
     #[doc(hidden)]
     pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
@@ -154,6 +185,7 @@ impl EngineBuilder {
         }
         let registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
         let mut registry = if self.is_plain { registry.plain() } else { registry };
+        let functions = self.functions.iter().map(FunctionEntry::canonical).collect();
         for function in self.functions {
             registry.add(function.native().map_err(EngineError)?).map_err(EngineError)?;
         }
@@ -162,6 +194,7 @@ impl EngineBuilder {
             stacks: self.stacks.unwrap_or_default(),
             memory_counted: memory_counted && !self.unlimited_memory,
             watch: self.residence.filter(|_| !self.unlimited_memory).map(|residence| Arc::new(Watch::new(residence))),
+            functions,
         }))
     }
 }

@@ -300,6 +300,7 @@ impl Begun {
             calls: core.calls[..self.calls].to_vec(),
             notes: core.notes[..self.notes].to_vec(),
             inputs: Vec::new(),
+            turn: 0,
         }
     }
 }

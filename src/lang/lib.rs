@@ -91,15 +91,17 @@ mod span;
 pub mod value;
 
 pub use convert::ConvertError;
+pub use convert::exact::{self, Exact, Scalar};
 pub use embed::{
-    Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments,
-    NoQuestion, Outcome, Program, Progress, Report, RestoreError, Run, RunError, SessionError, SettleError, Suspended,
-    ToolEntry, Tools, World,
+    Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError,
+    NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError, Run, RunError,
+    SessionError, SettleError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use error::{Error, ErrorCode, Signal};
 pub use host::{
-    CallId, CallRecord, Decision, OsRandom, Question, SeededRandom, SystemClock, TestClock, ToolError, ToolErrorKind,
+    CallId, CallIdError, CallRecord, Decision, OsRandom, Question, SeededRandom, SystemClock, TestClock, ToolError,
+    ToolErrorKind,
 };
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};

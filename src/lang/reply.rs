@@ -195,6 +195,8 @@ pub struct Mark {
     pub notes: Vec<String>,
     /// The names of the data and the parameters, whose values the session keeps for the run.
     pub inputs: Vec<String>,
+    /// The number of times that the run was suspended, if the session keeps count; 0 otherwise.
+    pub turn: u32,
 }
 
 /// The final status of an evaluation.
@@ -512,12 +514,14 @@ impl Reply {
         } else if self.failure.is_some() && !self.calls.is_empty() {
             parts.push("nothing was defined".to_string());
         }
-        if !self.calls.is_empty() {
+        // Calls that wait for a decision were not made.
+        let made = self.calls.iter().filter(|call| call.outcome != "asked").count();
+        if made > 0 {
             let failed =
                 self.calls.iter().filter(|call| !["ok", "asked", "rehearsed"].contains(&&*call.outcome)).count();
-            let plural = if self.calls.len() == 1 { "" } else { "s" };
+            let plural = if made == 1 { "" } else { "s" };
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-            parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));
+            parts.push(format!("{made} tool call{plural}{failures}"));
         }
         let mut notes = call_notes(&self.calls);
         notes.extend(self.notes.iter().map(|note| foreign_text::line(note)));

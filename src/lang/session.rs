@@ -16,6 +16,7 @@ use crate::reply::{Failure, Mark, Reply};
 use crate::snapshot::EncodeError;
 use crate::span::{Source, SourceName};
 use crate::value::release;
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub(crate) struct Planned<'p> {
     pub(crate) from: Option<&'p Mark>,
     /// The names of its data and parameters, whose values the session keeps for it if it is suspended.
     pub(crate) inputs: &'p [String],
+    /// True if the session keeps count of its suspended runs, so that each is resumed once.
+    pub(crate) is_counted: bool,
 }
 
 impl Session {
@@ -93,7 +96,8 @@ impl Session {
             _ => Ok(()),
         };
         let (name, from) = (name.as_deref(), from.as_deref());
-        let planned = Planned { text: &program, forms: None, limits: &limits, name, from, inputs: &inputs };
+        let planned =
+            Planned { text: &program, forms: None, limits: &limits, name, from, inputs: &inputs, is_counted: false };
         self.evaluate_with(&planned, &*host, &mut bind, None)
     }
 
@@ -130,7 +134,7 @@ impl Session {
         bind: &mut Bind<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Reply {
-        let Planned { text, forms, limits, name, from, inputs } = *planned;
+        let Planned { text, forms, limits, name, from, inputs, is_counted } = *planned;
         let mut replied = Reply::default();
         let evaluated = |machine: &mut Machine| {
             let number = match from {
@@ -154,6 +158,7 @@ impl Session {
                         let how = format!("the session does not hold the value of `{name}` that the run was given");
                         Signal::from(Halt::Diverged(how))
                     })?;
+                    machine.core.stop_waiting(mark.program);
                 }
                 bind(machine)
             };
@@ -166,6 +171,10 @@ impl Session {
                     mark.inputs = from.map_or_else(Vec::new, |mark| mark.inputs.clone());
                     mark.inputs.extend(inputs.iter().cloned());
                     machine.core.keep_inputs(number, &mark.inputs);
+                    if is_counted {
+                        mark.turn = from.map_or(0, |mark| mark.turn).saturating_add(1);
+                        machine.core.wait_for(number, mark.turn);
+                    }
                 }
                 None if from.is_some() => machine.core.drop_inputs(number),
                 None => {}
@@ -205,7 +214,15 @@ impl Session {
     #[doc(hidden)]
     pub fn plan(&mut self, request: &Request, inputs: &[String], host: Arc<dyn Host>) -> Result<Plan, Box<Failure>> {
         let Request { program, limits, name, .. } = request;
-        let run = Planned { text: program, forms: None, limits, name: name.as_deref(), from: None, inputs };
+        let run = Planned {
+            text: program,
+            forms: None,
+            limits,
+            name: name.as_deref(),
+            from: None,
+            inputs,
+            is_counted: false,
+        };
         let any = |name: &String| Input { name: name.clone(), value: None };
         self.plan_with(&run, |_| inputs.iter().map(any).collect(), &*host)
     }
@@ -302,7 +319,7 @@ impl Session {
     /// assert_eq!(session.bindings(), 1);
     /// ```
     pub fn bindings(&self) -> usize {
-        self.kept.as_ref().map_or(0, |core| core.globals.len())
+        self.kept.as_ref().map_or(0, |core| core.globals.iter().count())
     }
 
     /// A change counter: it differs whenever a definition of the session, or a cell that a definition holds, has
@@ -323,10 +340,23 @@ impl Session {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
 
+    /// Returns the names of the engine's functions, in canonical spelling.
+    pub(crate) fn functions(&self) -> &HashSet<String> {
+        &self.engine.functions
+    }
+
+    /// Returns whether a run may be resumed here: it waits in this session since it was suspended last, or the session
+    /// has not begun it, because it was stored before the run.
+    pub(crate) fn may_resume(&self, mark: &Mark) -> bool {
+        let Some(core) = &self.kept else { return true };
+        // Versions of lispbox that did not count wrote 0.
+        mark.turn == 0 || mark.program > core.programs || core.globals.turn(mark.program) == Some(mark.turn)
+    }
+
     /// Returns the place at which the next program begins.
     pub(crate) fn start(&self) -> Mark {
         let programs = self.kept.as_ref().map_or(0, |core| core.programs);
-        Mark { program: programs.saturating_add(1), ..Mark::default() }
+        Mark { program: programs.saturating_add(1), turn: 1, ..Mark::default() }
     }
 
     /// Returns the number of live bytes that the session holds. Values released by the last program may still be in the

@@ -25,8 +25,17 @@ pub struct Connections {
     runtime: Option<Runtime>,
     downstreams: Arc<Downstreams>,
     evaluations: AtomicU64,
-    /// The origins of the values of all programs.
-    origins: Arc<Origins>,
+}
+
+/// The origins of the values of one session, by which guards decide. Programs of different sessions must not share it: what
+/// a tool has returned to one of them would be accepted from the other.
+#[derive(Clone)]
+pub struct SessionOrigins(Arc<Origins>);
+
+impl Default for SessionOrigins {
+    fn default() -> SessionOrigins {
+        SessionOrigins(Arc::new(Origins::new()))
+    }
 }
 
 /// The result of starting a server.
@@ -71,25 +80,26 @@ impl Connections {
             runtime: Some(system::runtime()?),
             downstreams: Arc::new(Downstreams::new(configuration, options)),
             evaluations: AtomicU64::new(0),
-            origins: Arc::new(Origins::new()),
         })
     }
 
-    /// Creates a host for one evaluation. Its tool calls and its computation stop when `cancel` is cancelled.
+    /// Creates a host for one evaluation. Its tool calls and its computation stop when `cancel` is cancelled. Where values
+    /// come from is not known to it, so guards refuse what they guard, or ask.
     pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
         self.evaluation(cancel, limits).into_host()
     }
 
-    /// Like [`Connections::host`], for a program whose approver asks a person about calls for which the policy requires
-    /// approval.
+    /// Like [`Connections::host`], for a program of a session, whose approver asks a person about calls for which the policy
+    /// requires approval.
     pub fn host_asking(
         &self,
         cancel: CancellationToken,
         limits: &Limits,
         program: &str,
+        origins: &SessionOrigins,
         approver: Arc<dyn Approver>,
     ) -> Arc<dyn Host> {
-        self.evaluation_of(program, cancel, limits).asking(program, approver).into_host()
+        self.evaluation_of(program, origins, cancel, limits).asking(program, approver).into_host()
     }
 
     /// Like [`Connections::host_asking`], for a program with a run key, which is suspended if the approver says so.
@@ -98,10 +108,11 @@ impl Connections {
         cancel: CancellationToken,
         limits: &Limits,
         program: &str,
+        origins: &SessionOrigins,
         approver: Arc<dyn Approver>,
         calls: &RunCalls,
     ) -> Arc<dyn Host> {
-        let host = self.evaluation_of(program, cancel, limits).asking(program, approver);
+        let host = self.evaluation_of(program, origins, cancel, limits).asking(program, approver);
         let host = host.rehearsing(calls.rehearsal.clone());
         Arc::new(host.observed(Arc::default(), Arc::clone(&calls.requests)))
     }
@@ -128,9 +139,15 @@ impl Connections {
     }
 
     /// Creates the host of a program that a person has written.
-    fn evaluation_of(&self, program: &str, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {
+    fn evaluation_of(
+        &self,
+        program: &str,
+        origins: &SessionOrigins,
+        cancel: CancellationToken,
+        limits: &Limits,
+    ) -> EvaluationHost {
         let host = self.evaluation(cancel, limits);
-        let guarded = Guarded::new(&self.downstreams, &self.origins);
+        let guarded = Guarded::new(&self.downstreams, &origins.0);
         guarded.iter().for_each(|guarded| guarded.begin(program, None, true));
         host.guarded(guarded)
     }
@@ -197,6 +214,8 @@ impl Connections {
                 fuel: 0,
                 memory: 0,
                 approved: None,
+                values: None,
+                room: u64::MAX,
             };
             let problem = match host.call_unasked(&call) {
                 ToolReply::Json(_) | ToolReply::Text(_) => None,

@@ -72,7 +72,7 @@ pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Dialect, Endpoint, Functions, HttpTransport, Inherit,
     LocalTool, Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
-pub use connections::{Checked, Connections, Sampled};
+pub use connections::{Checked, Connections, Sampled, SessionOrigins};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::host::EvaluationHost;
 pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};

@@ -1,9 +1,11 @@
 //! The time since the machine was started, which cannot be set: a clock for leases shared by processes of one machine.
 
+#[cfg(feature = "sqlite")]
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Identifies this boot of the machine, if the system can. Times since another boot are not comparable.
+#[cfg(feature = "sqlite")]
 pub(super) fn id() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| {

@@ -15,7 +15,9 @@
 //! asynchronous code. A store holds the results of tools unencrypted: anyone who can read the store can read them.
 
 pub(crate) mod boot;
+#[cfg(feature = "sqlite")]
 mod files;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod pieces;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -23,12 +25,14 @@ mod postgres;
 mod redis;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod remote;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use redis::Redis;
+#[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 
 use std::sync::Arc;
@@ -302,7 +306,12 @@ pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
 pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
     let opened: Result<Arc<dyn Store>, Problem> = match scheme {
+        #[cfg(feature = "sqlite")]
         "sqlite" if !rest.is_empty() => Sqlite::open(rest.as_ref()).map(|store| Arc::new(store) as _),
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" if !rest.is_empty() => {
+            Err(Problem::Unavailable("this lispbox was built without the feature `sqlite`".to_owned()))
+        }
         #[cfg(feature = "redis")]
         "redis" | "rediss" => Redis::open(url).map(|store| Arc::new(store) as _),
         #[cfg(not(feature = "redis"))]

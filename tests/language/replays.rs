@@ -324,6 +324,8 @@ fn an_evaluation_can_neither_approve_its_calls_nor_change_the_questions() {
         fuel: 0,
         memory: 0,
         approved: approved.map(Into::into),
+        values: None,
+        room: u64::MAX,
     };
     let ToolReply::Ask(question) = recorder.call(call(3, Some("{\"n\":3}"))) else { panic!("it is asked about") };
     // The host denies what contains a 3, and would approve the forged question.

@@ -1,5 +1,5 @@
 //! The session stores, with real databases, and the commands on stored sessions.
-#![cfg(feature = "store")]
+#![cfg(feature = "sqlite")]
 
 #[cfg(unix)]
 #[path = "../databases/mod.rs"]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use lispbox::lang::{CancelHandle, Engine, Limits, NoArguments, Outcome as Ended, Tools, World};
+use lispbox::lang::{Call, CancelHandle, Engine, Limits, NoArguments, Outcome as Ended, Tools, World};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
@@ -60,7 +60,7 @@ pub fn async_tool() -> Outcome {
     let _within = runtime.enter();
     let running = runtime.spawn_blocking(move || {
         let mut tools = Tools::new();
-        tools.async_tool("web/fetch", async |fetch: Fetch| Ok(crate::fetch(fetch.name).await));
+        tools.async_tool("web/fetch", async |fetch: Fetch, _: &Call| Ok(crate::fetch(fetch.name).await));
         engine.session().run(r#"(web/fetch "rust")"#).eval::<String>(&World::new(tools)).map(Ended::done)
     });
     assert_eq!(runtime.block_on(running)??.as_deref(), Some("page of rust"));

@@ -15,6 +15,7 @@ use lispbox::lang::internal::Registry;
 use lispbox::lang::{DecidedPlan, Engine, Host, Limits, Plan, Sandbox, Session};
 use lispbox::server::{
     CancellationToken, ChangeSet, Configuration, Connections, DownstreamOptions, Rehearsal, RunCalls, Secrets,
+    SessionOrigins,
 };
 
 use crate::approval::Person;
@@ -127,7 +128,8 @@ impl Settings {
         };
         let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
         let (interrupt, lost_input) = (Interrupt::default(), Arc::default());
-        Ok(EvaluationContext { limits, engine, connections, secrets, interrupt, lost_input })
+        let origins = SessionOrigins::default();
+        Ok(EvaluationContext { limits, engine, connections, origins, secrets, interrupt, lost_input })
     }
 }
 
@@ -137,6 +139,8 @@ pub struct EvaluationContext {
     pub limits: Limits,
     engine: Arc<Engine>,
     connections: Option<Connections>,
+    /// The origins of the values of the session at this terminal.
+    origins: SessionOrigins,
     secrets: Secrets,
     interrupt: Interrupt,
     /// Set when a question to the user has discarded typed-ahead input.
@@ -195,8 +199,8 @@ impl EvaluationContext {
         let lost_input = self.lost_input.clone();
         let person = Arc::new(Person { stop: cancel.clone(), lost_input, can_wait: calls.is_some() });
         let tools = self.connections.as_ref().map(|connections| match calls {
-            Some(calls) => connections.host_of_run(cancel.clone(), limits, program, person, calls),
-            None => connections.host_asking(cancel.clone(), limits, program, person),
+            Some(calls) => connections.host_of_run(cancel.clone(), limits, program, &self.origins, person, calls),
+            None => connections.host_asking(cancel.clone(), limits, program, &self.origins, person),
         });
         self.interrupt.set(Some(cancel.clone()));
         Arc::new(Terminal::new(prints, cancel, tools, self.secrets.clone()))

@@ -1,8 +1,8 @@
 //! Deserializes the entries of maps: their keys, which name fields or are the keys of a Rust map, and their values.
 
 use super::from_value::FromValue;
+use super::payer::Payer;
 use super::{ConvertError, pass};
-use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::map::{Map, canonical};
 use serde::de::value::StrDeserializer;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The entries of a map, for a Rust map or struct.
 pub(super) struct Entries<'m, 'v, 'f> {
-    machine: &'m mut Machine,
+    payer: Payer<'m>,
     map: &'v Arc<Map>,
     at: usize,
     /// The key and the value of the current entry.
@@ -26,9 +26,9 @@ pub(super) struct Entries<'m, 'v, 'f> {
 
 impl<'m, 'v, 'f> Entries<'m, 'v, 'f> {
     /// Reads a map for the fields of a struct, or for a Rust map if there are none.
-    pub(super) fn new(machine: &'m mut Machine, map: &'v Arc<Map>, fields: &'f [&'static str], depth: usize) -> Self {
+    pub(super) fn new(payer: Payer<'m>, map: &'v Arc<Map>, fields: &'f [&'static str], depth: usize) -> Self {
         let seen = if fields.is_empty() { Seen::of_keys(map) } else { Seen::of_fields(fields) };
-        Entries { machine, map, at: 0, value: None, fields, seen, depth }
+        Entries { payer, map, at: 0, value: None, fields, seen, depth }
     }
 }
 
@@ -46,15 +46,20 @@ impl<'de, 'v> MapAccess<'de> for Entries<'_, 'v, '_> {
                 break entry;
             }
         };
-        self.machine.charge(1)?;
+        self.payer.charge(1)?;
         let Some(text) = key.as_text() else {
             let shown = key.to_string();
             self.seen.add(&shown, None)?;
-            let read = seed.deserialize(Key { machine: self.machine, key }).map_err(|error| error.at_key(&shown))?;
+            let read =
+                seed.deserialize(Key { payer: self.payer.again(), key }).map_err(|error| error.at_key(&shown))?;
             self.value = Some((shown.into(), value));
             return Ok(Some(read));
         };
         let field = known(text, self.fields);
+        if field.is_none() && !self.fields.is_empty() && self.payer.is_strict() {
+            let fields: Vec<String> = self.fields.iter().take(12).map(|field| format!("`{field}`")).collect();
+            return Err(ConvertError::new(format!("there is no field `{text}` among {}", fields.join(", "))));
+        }
         let name = field.map_or(text, |at| self.fields[at]);
         if field.is_some() || self.fields.is_empty() {
             self.seen.add(name, field)?;
@@ -67,7 +72,7 @@ impl<'de, 'v> MapAccess<'de> for Entries<'_, 'v, '_> {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ConvertError> {
         let Some((key, value)) = self.value.take() else { return Err(ConvertError::new("a value without a key")) };
-        let value = FromValue { machine: self.machine, value, depth: self.depth };
+        let value = FromValue { payer: self.payer.again(), value, depth: self.depth };
         seed.deserialize(value).map_err(|error| error.at_key(&key))
     }
 
@@ -133,7 +138,7 @@ impl Seen {
 
 /// A key that is no text.
 struct Key<'m, 'v> {
-    machine: &'m mut Machine,
+    payer: Payer<'m>,
     key: &'v Value,
 }
 
@@ -141,7 +146,7 @@ impl<'de> Deserializer<'de> for Key<'_, '_> {
     type Error = ConvertError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_any(visitor)
+        FromValue::new(self.payer, self.key).deserialize_any(visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -149,15 +154,15 @@ impl<'de> Deserializer<'de> for Key<'_, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ConvertError> {
-        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_newtype_struct(name, visitor)
+        FromValue::new(self.payer, self.key).deserialize_newtype_struct(name, visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_option(visitor)
+        FromValue::new(self.payer, self.key).deserialize_option(visitor)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
-        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple(length, visitor)
+        FromValue::new(self.payer, self.key).deserialize_tuple(length, visitor)
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -166,7 +171,7 @@ impl<'de> Deserializer<'de> for Key<'_, '_> {
         length: usize,
         visitor: V,
     ) -> Result<V::Value, ConvertError> {
-        FromValue { machine: self.machine, value: self.key, depth: 0 }.deserialize_tuple_struct(name, length, visitor)
+        FromValue::new(self.payer, self.key).deserialize_tuple_struct(name, length, visitor)
     }
 
     serde::forward_to_deserialize_any! {

@@ -17,11 +17,13 @@ struct Cause {
     path: Vec<Step<'static>>,
     /// The error or halt that stopped the conversion, if it was not the conversion's own.
     signal: Option<Signal>,
+    /// The field that the place lacks, if that is the reason.
+    missing: Option<&'static str>,
 }
 
 impl ConvertError {
     pub(crate) fn new(message: impl Into<String>) -> ConvertError {
-        ConvertError(Box::new(Cause { message: message.into(), path: Vec::new(), signal: None }))
+        ConvertError(Box::new(Cause { message: message.into(), path: Vec::new(), signal: None, missing: None }))
     }
 
     /// Reports that another kind of value was expected.
@@ -32,12 +34,22 @@ impl ConvertError {
     /// Reports that computing a part of the value raised an error, or exceeded a limit.
     pub(crate) fn raised(signal: Signal, value: &Value) -> ConvertError {
         let message = format!("{} cannot be computed", value.kind());
-        ConvertError(Box::new(Cause { message, path: Vec::new(), signal: Some(signal) }))
+        ConvertError(Box::new(Cause { message, path: Vec::new(), signal: Some(signal), missing: None }))
     }
 
     /// Returns the error or halt that stopped the conversion, or the error of the conversion itself.
     pub(crate) fn into_signal(mut self) -> Result<Signal, ConvertError> {
         self.0.signal.take().ok_or(self)
+    }
+
+    /// Returns the message without the place.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Returns the field that the place lacks, if that is the reason.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        self.0.missing
     }
 
     pub(crate) fn at_key(mut self, key: &str) -> ConvertError {
@@ -84,6 +96,12 @@ impl serde::de::Error for ConvertError {
     fn custom<T: fmt::Display>(message: T) -> ConvertError {
         ConvertError::new(message.to_string())
     }
+
+    fn missing_field(field: &'static str) -> ConvertError {
+        let mut error = ConvertError::new(format!("missing field `{field}`"));
+        error.0.missing = Some(field);
+        error
+    }
 }
 
 impl serde::ser::Error for ConvertError {
@@ -98,6 +116,7 @@ impl From<Signal> for ConvertError {
             message: "the evaluation ended".to_owned(),
             path: Vec::new(),
             signal: Some(signal),
+            missing: None,
         }))
     }
 }

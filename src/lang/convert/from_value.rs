@@ -1,8 +1,8 @@
 //! Deserializes Rust types from values.
 
 use super::entries::{Entries, known};
-use super::{ConvertError, pass};
-use crate::machine::Machine;
+use super::payer::{NESTING, Payer};
+use super::{ConvertError, foreign, pass};
 use crate::value::Value;
 use crate::value::decimal;
 use crate::value::walk::Cursor;
@@ -11,22 +11,19 @@ use num_bigint::BigInt;
 use serde::de::value::StringDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, SeqAccess, VariantAccess, Visitor};
 
-/// Maximum nesting of a value that is converted.
-pub(super) const NESTING: usize = 256;
-
 /// The largest magnitude up to which a double represents every integer.
 const EXACT: i64 = 1 << 53;
 
 /// A value to convert.
 pub(super) struct FromValue<'m, 'v> {
-    pub(super) machine: &'m mut Machine,
+    pub(super) payer: Payer<'m>,
     pub(super) value: &'v Value,
     pub(super) depth: usize,
 }
 
 impl<'m, 'v> FromValue<'m, 'v> {
-    pub(super) fn new(machine: &'m mut Machine, value: &'v Value) -> Self {
-        FromValue { machine, value, depth: 0 }
+    pub(super) fn new(payer: Payer<'m>, value: &'v Value) -> Self {
+        FromValue { payer, value, depth: 0 }
     }
 
     fn deeper(&self) -> Result<usize, ConvertError> {
@@ -44,7 +41,7 @@ impl<'m, 'v> FromValue<'m, 'v> {
             _ => None,
         };
         match cursor {
-            Some(cursor) => Ok(Items { machine: self.machine, cursor, index: 0, depth }),
+            Some(cursor) => Ok(Items { payer: self.payer, cursor, index: 0, depth }),
             None => Err(ConvertError::expected("a sequence", self.value)),
         }
     }
@@ -52,7 +49,7 @@ impl<'m, 'v> FromValue<'m, 'v> {
     fn entries<'f>(self, fields: &'f [&'static str]) -> Result<Entries<'m, 'v, 'f>, ConvertError> {
         let depth = self.deeper()?;
         match self.value {
-            Value::Map(map) => Ok(Entries::new(self.machine, map, fields, depth)),
+            Value::Map(map) => Ok(Entries::new(self.payer, map, fields, depth)),
             other => Err(ConvertError::expected("a map", other)),
         }
     }
@@ -104,8 +101,8 @@ impl<'m, 'v> FromValue<'m, 'v> {
     #[inline]
     fn pay_for(&mut self, length: usize) -> Result<(), ConvertError> {
         if length >= 64 {
-            self.machine.charge(length as u64 / 64)?;
-            self.machine.reserve(length as u64)?;
+            self.payer.charge(length as u64 / 64)?;
+            self.payer.reserve(length as u64)?;
         }
         Ok(())
     }
@@ -167,7 +164,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, ConvertError> {
         match self.value {
             Value::Nil => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -179,7 +176,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
                 if value.fractional_digit_count().abs() > DIGITS {
                     return Err(ConvertError::expected("a decimal with an exponent of at most 1,000", self.value));
                 }
-                self.machine.charge(crate::value::decimal::square_effort(decimal::bits(value)))?;
+                self.payer.charge(crate::value::decimal::square_effort(decimal::bits(value)))?;
                 visitor.visit_string(value.to_plain_string())
             }
             Value::Map(_) => self.deserialize_map(visitor),
@@ -199,7 +196,14 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-        self.deserialize_f64(visitor)
+        let double = self.double()?;
+        let single = double as f32;
+        let is_same = f64::from(single) == double || format!("{single:?}").parse() == Ok(double);
+        if is_same || double.is_nan() {
+            visitor.visit_f32(single)
+        } else {
+            Err(ConvertError::expected("a number that an `f32` represents exactly", self.value))
+        }
     }
 
     #[inline]
@@ -240,7 +244,11 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
-        if self.value.is_nil() { visitor.visit_unit() } else { Err(ConvertError::expected("nil", self.value)) }
+        match self.value {
+            // The value of a definition.
+            Value::Nil | Value::Var(_) => visitor.visit_unit(),
+            other => Err(ConvertError::expected("nil", other)),
+        }
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ConvertError> {
@@ -255,6 +263,9 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
         if name == pass::NAME {
             pass::offer(self.value.clone());
             return visitor.visit_unit();
+        }
+        if name == foreign::RAW {
+            return visitor.visit_map(foreign::raw(self.value)?);
         }
         visitor.visit_newtype_struct(self)
     }
@@ -314,7 +325,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
             },
         };
         let name = known(name, variants).map_or(name, |at| variants[at]).to_owned();
-        visitor.visit_enum(Variant { machine: self.machine, name, content, depth })
+        visitor.visit_enum(Variant { payer: self.payer, name, content, depth })
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
@@ -327,7 +338,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
 }
 
 struct Items<'m> {
-    machine: &'m mut Machine,
+    payer: Payer<'m>,
     cursor: Cursor,
     index: usize,
     depth: usize,
@@ -337,10 +348,10 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = ConvertError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ConvertError> {
-        let Some(item) = self.cursor.next(self.machine)? else { return Ok(None) };
+        let Some(item) = self.cursor.next(&mut self.payer)? else { return Ok(None) };
         let index = self.index;
         self.index += 1;
-        let item = FromValue { machine: self.machine, value: &item, depth: self.depth };
+        let item = FromValue { payer: self.payer.again(), value: &item, depth: self.depth };
         seed.deserialize(item).map(Some).map_err(|error| error.at_index(index))
     }
 
@@ -350,7 +361,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 }
 
 struct Variant<'m> {
-    machine: &'m mut Machine,
+    payer: Payer<'m>,
     name: String,
     content: Value,
     depth: usize,
@@ -363,19 +374,19 @@ impl<'de, 'm> EnumAccess<'de> for Variant<'m> {
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'m>), ConvertError> {
         let name: StringDeserializer<ConvertError> = self.name.into_deserializer();
         let variant = seed.deserialize(name)?;
-        Ok((variant, Content { machine: self.machine, content: self.content, depth: self.depth }))
+        Ok((variant, Content { payer: self.payer, content: self.content, depth: self.depth }))
     }
 }
 
 struct Content<'m> {
-    machine: &'m mut Machine,
+    payer: Payer<'m>,
     content: Value,
     depth: usize,
 }
 
 impl Content<'_> {
     fn value(&mut self) -> FromValue<'_, '_> {
-        FromValue { machine: self.machine, value: &self.content, depth: self.depth }
+        FromValue { payer: self.payer.again(), value: &self.content, depth: self.depth }
     }
 }
 

@@ -2,20 +2,32 @@
 //!
 //! Structs and maps with text keys become records, as JSON objects do; sequences become vectors; big integers, decimals,
 //! dates and keywords keep their exact values. A type that holds a [`Value`] gets and gives it unchanged.
+//!
+//! Results of tools are written as text, since they are logged and stored: [`to_text`] writes the same data, which
+//! [`json::parse_marked`](crate::json::parse_marked) reads back.
 
 mod entries;
 mod error;
+pub mod exact;
+mod foreign;
 mod from_value;
 mod pass;
+mod payer;
+mod plain;
+mod scalars;
+mod to_text;
 mod to_value;
 
 pub use error::ConvertError;
+pub(crate) use plain::plain;
+pub(crate) use to_text::{Unwritten, to_text};
 
 use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::meter;
 use crate::value::Value;
 use crate::value::walk::Cursor;
+use payer::Payer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -32,7 +44,16 @@ pub(crate) fn to_value<T: Serialize + ?Sized>(machine: &mut Machine, value: &T) 
 /// # Errors
 /// Returns an error that says where, if the value does not fit the type; or what a lazy part of it raises.
 pub(crate) fn from_value<T: DeserializeOwned>(machine: &mut Machine, value: &Value) -> Result<T, ConvertError> {
-    T::deserialize(from_value::FromValue::new(machine, value))
+    T::deserialize(from_value::FromValue::new(Payer::of(machine), value))
+}
+
+/// Converts a value without lazy parts for Rust code outside of the evaluation. Structs take no other fields than their
+/// own.
+///
+/// # Errors
+/// Returns an error that says where, if the value does not fit the type.
+pub(crate) fn from_plain_strictly<T: DeserializeOwned>(value: &Value) -> Result<T, ConvertError> {
+    T::deserialize(from_value::FromValue::new(Payer::none(), value))
 }
 
 /// Converts a value for code outside of the evaluation. The result is charged to no account.
@@ -76,7 +97,7 @@ fn realise(machine: &mut Machine, value: &Value) -> Outcome<()> {
             _ => {}
         }
         // The conversion reports what is nested deeper, or skips it.
-        if open.len() > from_value::NESTING {
+        if open.len() > payer::NESTING {
             open.pop();
         }
     }

@@ -1,13 +1,16 @@
 //! Passes a [`Value`] through serde unchanged, where both sides are this crate's.
 
+use super::ConvertError;
+use crate::heap::Handle;
 use crate::value::Value;
 use crate::value::map::Map;
-use crate::value::walk::{Cursor, Free};
+use crate::value::walk::{Cursor, Pace};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::cell::Cell;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
 /// The name by which the two sides recognise each other.
 pub(super) const NAME: &str = "$lispbox::Value";
@@ -54,15 +57,39 @@ impl Serialize for Data<'_> {
             Value::List(_) | Value::Vector(_) | Value::Set(_) => {
                 let mut cursor = Cursor::over(self.0.clone()).unwrap_or(Cursor::End);
                 let mut items = serializer.serialize_seq(None)?;
-                while let Ok(Some(item)) = cursor.next(&mut Free) {
+                while let Some(item) = cursor.next(&mut Opaque).map_err(S::Error::custom)? {
                     items.serialize_element(&Data(&item))?;
                 }
                 items.end()
             }
             Value::BigInt(_) | Value::Decimal(_) | Value::Time(_) => serializer.collect_str(self.0),
             named if let Some(name) = named.as_name() => serializer.serialize_str(name.as_str()),
-            other => Err(S::Error::custom(format!("{} is not data", other.kind()))),
+            other => Err(S::Error::custom(no_data(other))),
         }
+    }
+}
+
+/// The error for a value that only its evaluation can use.
+pub(super) fn no_data(value: &Value) -> ConvertError {
+    ConvertError::new(format!("expected data, got {}", crate::error::describe(value)))
+}
+
+/// A walk outside of the evaluation, which cannot compute the lazy parts of a value.
+pub(super) struct Opaque;
+
+impl Pace for Opaque {
+    type Stop = ConvertError;
+
+    fn step(&mut self, _: u64) -> Result<(), ConvertError> {
+        Ok(())
+    }
+
+    fn force(&mut self, _: &Arc<Handle>) -> Result<Option<Value>, ConvertError> {
+        Err(ConvertError::new("expected data, got a lazy sequence; `vec` or `doall` computes it"))
+    }
+
+    fn content(&mut self, _: &Arc<Handle>) -> Option<Value> {
+        None
     }
 }
 

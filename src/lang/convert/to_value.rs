@@ -1,6 +1,9 @@
 //! Serializes Rust types to values.
 
-use super::{ConvertError, pass};
+use super::payer::NESTING;
+use super::to_text::text_of;
+use super::{ConvertError, foreign, pass};
+use crate::json;
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::map::{Map, record_key};
@@ -97,11 +100,8 @@ impl<'m> Building<'m> {
         if self.parts.is_multiple_of(GROUP) {
             self.machine.charge(GROUP)?;
         }
-        if self.depth >= super::from_value::NESTING {
-            return Err(ConvertError::new(format!(
-                "expected data that nests at most {} deep",
-                super::from_value::NESTING
-            )));
+        if self.depth >= NESTING {
+            return Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")));
         }
         self.depth += 1;
         let value = part.serialize(ToValue::Within(self));
@@ -413,16 +413,29 @@ pub(super) struct Fields<'b, 'm> {
     names: Vec<&'static str>,
     values: Vec<Value>,
     variant: Option<&'static str>,
+    /// The number or the text of `serde_json` that the struct stands for.
+    foreign: Option<Value>,
 }
 
 impl<'b, 'm> Fields<'b, 'm> {
     fn new(mut place: Place<'b, 'm>, name: &'static str, length: usize, variant: Option<&'static str>) -> Self {
         let known = place.building().known(name);
-        Fields { place, name, known, names: Vec::new(), values: Vec::with_capacity(length), variant }
+        Fields { place, name, known, names: Vec::new(), values: Vec::with_capacity(length), variant, foreign: None }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), ConvertError> {
         let building = self.place.building();
+        if name == foreign::NUMBER || name == foreign::RAW {
+            let text = text_of(value)?;
+            let read = if name == foreign::RAW {
+                building.machine.reserve(text.len() as u64)?;
+                Some(json::parse(building.machine, &text)?)
+            } else {
+                foreign::number(&text)
+            };
+            self.foreign = Some(read.ok_or_else(|| ConvertError::new("expected a JSON number"))?);
+            return Ok(());
+        }
         self.values.push(building.part(value).map_err(|error| error.at_key(name))?);
         if let Some(known) = self.known {
             let (fields, at) = (&building.shapes[known].fields, self.values.len() - 1);
@@ -437,6 +450,10 @@ impl<'b, 'm> Fields<'b, 'm> {
     }
 
     fn finish(mut self) -> Result<Value, ConvertError> {
+        if let Some(foreign) = self.foreign {
+            self.place.end()?;
+            return Ok(foreign);
+        }
         let building = self.place.building();
         let shape = match self.known {
             Some(known) if building.shapes[known].fields.len() == self.values.len() => {

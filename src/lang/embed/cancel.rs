@@ -122,6 +122,14 @@ impl CancelHandle {
 #[must_use = "dropping the guard cancels the evaluations"]
 pub struct CancelGuard(CancelHandle);
 
+impl CancelGuard {
+    /// Ends the guard without cancelling anything.
+    #[cfg(feature = "tokio")]
+    pub(super) fn disarm(mut self) {
+        self.0 = CancelHandle::new();
+    }
+}
+
 impl Drop for CancelGuard {
     fn drop(&mut self) {
         self.0.cancel();

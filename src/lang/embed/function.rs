@@ -1,5 +1,6 @@
 //! Functions that an embedder adds to the language as closures.
 
+use super::names::canonical_name;
 use crate::convert::{self, ConvertError};
 use crate::error::{Error, Outcome, Signal};
 use crate::machine::Machine;
@@ -157,6 +158,12 @@ impl FunctionEntry {
             examples: Vec::new(),
             run: Box::new(move |machine, arguments| function.invoke(machine, arguments)),
         }
+    }
+
+    /// Returns its name in the spelling by which names are compared.
+    pub(crate) fn canonical(&self) -> String {
+        let (namespace, base) = self.name.split_once('/').unwrap_or(("", &self.name));
+        canonical_name(namespace, base)
     }
 
     /// Sets the documentation that `(doc name)` and searches show; the first line is a summary.

@@ -4,9 +4,13 @@
 //! adds to it. A [`World`] holds what one evaluation can reach: its [`Tools`], clock, random numbers, output and
 //! [cancellation](CancelHandle). A [`Session`](crate::Session) runs programs in a world and keeps their definitions.
 
+mod arguments;
+mod call;
 mod cancel;
 mod function;
+mod names;
 mod program;
+mod request;
 mod run;
 mod session;
 mod spans;
@@ -14,11 +18,15 @@ mod suspended;
 mod tools;
 mod world;
 
+pub use call::{Call, Progress};
 pub use cancel::{CancelGuard, CancelHandle};
 pub use function::{Function, FunctionEntry};
+pub use names::RegisterError;
+pub(crate) use names::{canonical_name, split_name};
 pub use program::Program;
+pub use request::{Access, CallRequest};
 pub use run::{EvalError, Outcome, Report, Run};
 pub use session::{NameError, RestoreError, SessionError};
 pub use suspended::{NoQuestion, RunError, SettleError, Suspended};
-pub use tools::{Call, NoArguments, Progress, ToolEntry, Tools};
+pub use tools::{NoArguments, ToolEntry, Tools};
 pub use world::{CallReport, World};

@@ -49,7 +49,7 @@ pub struct Run<'s, 'd> {
     resumed: Option<Suspended>,
     checkpoint: Option<Box<Checkpoint<'d>>>,
     /// The plan to which the run is held.
-    bounds: Option<PlanBounds>,
+    plan: Option<Plan>,
 }
 
 /// The result of a run.
@@ -125,6 +125,16 @@ pub enum EvalError {
     Result(ConvertError),
     /// The name of a parameter is no name that a program can use. Nothing ran.
     Name(NameError),
+    /// The suspended run, of that [number](Suspended::number), does not wait in this session: it has been resumed or
+    /// discarded, or the session is a fork. Nothing ran.
+    AlreadyResumed(u32),
+    /// A tool of the world, of that name, has the name of a function of the engine, which a program would call instead,
+    /// without any decision. Nothing ran.
+    Conflict(String),
+    /// The world has asynchronous tools, and this thread drives a tokio runtime, so that it must not wait for them. Nothing
+    /// ran.
+    #[cfg(feature = "tokio")]
+    OnRuntime,
 }
 
 impl fmt::Display for EvalError {
@@ -133,6 +143,19 @@ impl fmt::Display for EvalError {
             EvalError::Input(name, error) => write!(f, "`{name}` cannot be given to the program: {error}"),
             EvalError::Result(error) => write!(f, "the result does not fit its type: {error}"),
             EvalError::Name(error) => error.fmt(f),
+            EvalError::AlreadyResumed(number) => write!(
+                f,
+                "run {number} does not wait in this session: it has been resumed or discarded, or it was suspended in \
+                 another session"
+            ),
+            EvalError::Conflict(name) => {
+                write!(f, "`{name}` is a tool of the world and a function of the engine: give one of them another name")
+            }
+            #[cfg(feature = "tokio")]
+            EvalError::OnRuntime => f.write_str(
+                "asynchronous tools cannot be waited for on a thread of a tokio runtime: use `Session::run_async`, or \
+                 evaluate within `tokio::task::spawn_blocking`",
+            ),
         }
     }
 }
@@ -142,6 +165,9 @@ impl std::error::Error for EvalError {
         match self {
             EvalError::Input(_, error) | EvalError::Result(error) => Some(error),
             EvalError::Name(error) => Some(error),
+            EvalError::AlreadyResumed(_) | EvalError::Conflict(_) => None,
+            #[cfg(feature = "tokio")]
+            EvalError::OnRuntime => None,
         }
     }
 }
@@ -172,7 +198,7 @@ impl<'s, 'd> Run<'s, 'd> {
             name: None,
             resumed: None,
             checkpoint: None,
-            bounds: None,
+            plan: None,
         }
     }
 
@@ -315,7 +341,7 @@ impl<'s, 'd> Run<'s, 'd> {
     pub fn plan(self, world: &World<'_>) -> Result<Plan, Box<Failure>> {
         let Run { session, program: Program { text, forms }, inputs, limits, name, .. } = self;
         let (forms, name) = (forms.as_deref(), name.as_deref());
-        let run = Planned { text: &text, forms, limits: &limits, name, from: None, inputs: &[] };
+        let run = Planned { text: &text, forms, limits: &limits, name, from: None, inputs: &[], is_counted: true };
         // Data may have any value. A value of the language may hold functions, and the plan follows those.
         let inputs = |machine: &mut Machine| {
             let input = |(name, convert): (String, Input<'_>)| planned::Input { name, value: convert(machine).ok() };
@@ -347,7 +373,7 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(failure.error, "PlanExceeded");
     /// ```
     pub fn within(self, plan: &Plan) -> Run<'s, 'd> {
-        Run { bounds: Some(plan.bounds()), ..self }
+        Run { plan: Some(plan.clone()), ..self }
     }
 
     /// Runs the program on this thread, which it blocks, and converts the value of its last form. The definitions of
@@ -396,7 +422,8 @@ impl<'s, 'd> Run<'s, 'd> {
         }
     }
 
-    /// Runs the program, and renders the result for a model; see [`Reply::text`].
+    /// Runs the program, and renders the result for a model; see [`Reply::text`]. The text of a run that waits names its
+    /// questions.
     ///
     /// # Errors
     /// Returns an error if the input cannot be converted.
@@ -411,9 +438,12 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
     /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint, bounds } = self;
-        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint, bounds };
-        let (reply, suspended) = run.run(world, None)?;
+        let Run { session, program, inputs, limits, name, resumed, checkpoint, plan } = self;
+        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint, plan };
+        let (mut reply, suspended) = run.run(world, None)?;
+        if let (Some(failure), Some(run)) = (&mut reply.failure, &suspended) {
+            failure.rendered = run.explained();
+        }
         session.report.suspended = suspended;
         Ok(reply)
     }
@@ -423,10 +453,11 @@ impl<'s, 'd> Run<'s, 'd> {
         world: &World<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint, bounds } = self;
+        let Run { session, program, inputs, limits, name, resumed, checkpoint, plan } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
+        check(session, world, resumed.as_ref())?;
         let mut unfit = None;
         let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
             // A short program ends before the evaluator looks.
@@ -458,15 +489,17 @@ impl<'s, 'd> Run<'s, 'd> {
         let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
         let keep = if checkpoint.is_some() { Keep::Run } else { Keep::Form };
         let log = Arc::new(RunLog::new(logged, keep, MOST_LOGGED));
-        let mut visit = Visit::new(world, span.clone());
+        let mut visit = Visit::new(world, span.clone()).within(plan.as_ref());
         if let Some(store) = &checkpoint {
             let start = from.clone().unwrap_or_else(|| session.start());
             let run = Suspended::new(program.text(), name.clone(), limits.clone(), start, Logged::default());
             visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store: &**store });
         }
-        let bounds = bounds.map(|bounds| Arc::new(bounds.after(from.as_ref().map_or(&[], |mark| &mark.calls))));
+        let bounds = plan.as_ref().map(Plan::bounds);
+        let bounds =
+            bounds.map(|bounds: PlanBounds| Arc::new(bounds.after(from.as_ref().map_or(&[], |mark| &mark.calls))));
         let is_bounded = bounds.is_some();
-        let recorder = Recorder::new(&visit, Arc::clone(&log)).within(bounds);
+        let recorder = Recorder::new(&visit, Arc::clone(&log)).within(bounds).asking_about_unknown();
         let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some() || is_bounded;
         let host: &dyn Host = if is_logged { &recorder } else { &visit };
         let planned = Planned {
@@ -476,6 +509,7 @@ impl<'s, 'd> Run<'s, 'd> {
             name: name.as_deref(),
             from: from.as_ref(),
             inputs: &names,
+            is_counted: true,
         };
         let mut reply = session.evaluate_with(&planned, host, &mut bind, finish);
         let suspended = reply
@@ -493,4 +527,21 @@ impl<'s, 'd> Run<'s, 'd> {
         };
         unfit.map_or(Ok((reply, suspended)), Err)
     }
+}
+
+/// Checks that a run may begin.
+fn check(session: &Session, world: &World<'_>, resumed: Option<&Suspended>) -> Result<(), EvalError> {
+    if let Some(Suspended { mark, .. }) = resumed
+        && !session.may_resume(mark)
+    {
+        return Err(EvalError::AlreadyResumed(mark.program));
+    }
+    if let Some(name) = world.conflict(session.functions()) {
+        return Err(EvalError::Conflict(name));
+    }
+    #[cfg(feature = "tokio")]
+    if world.would_block_runtime() {
+        return Err(EvalError::OnRuntime);
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Sessions as values of a Rust program: their definitions, their text, and their forks.
 
+use super::names::is_symbol;
 use super::program::Program;
 use super::run::{Report, Run};
 use super::spans::RunSpan;
@@ -9,7 +10,7 @@ use crate::convert::{self, ConvertError};
 use crate::engine::Engine;
 use crate::error::render::halt_message;
 use crate::error::{Fault, Raised, Signal};
-use crate::form::{Form, FormKind};
+use crate::form::Form;
 use crate::machine::Machine;
 use crate::reply::Failure;
 use crate::session::Session;
@@ -146,11 +147,7 @@ impl std::error::Error for SessionError {
 
 /// Checks that a text is a name without a namespace.
 pub(super) fn check_name(name: &str) -> Result<(), NameError> {
-    let is_plain = matches!(
-        &crate::reader::read(name).as_deref(),
-        Ok([Form { kind: FormKind::Symbol(read), .. }])
-            if read == name && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name)
-    );
+    let is_plain = is_symbol(name) && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name);
     if is_plain { Ok(()) } else { Err(NameError(name.chars().take(80).collect())) }
 }
 
@@ -196,12 +193,64 @@ impl Session {
         Run::new(self, program.into())
     }
 
+    /// Works with the session on a thread of the current tokio runtime that may block, so that runs with asynchronous tools
+    /// wait there; returns the session with the result. If the future is dropped, as when a client disconnects, the
+    /// [handle](World::cancelled_by) of the world is cancelled and the session is lost: it is restored from its text.
+    ///
+    /// A panic of the closure continues here.
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, NoArguments, Session, Tools, World};
+    ///
+    /// let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+    /// runtime.block_on(async {
+    ///     let mut tools = Tools::new();
+    ///     tools.async_tool("mail/unread", async |_: NoArguments, _: &Call| Ok(3));
+    ///     let session = Engine::builder().build().unwrap().session();
+    ///     let work = |session: &mut Session, world: &World<'_>| session.run("(mail/unread)").eval::<u64>(world);
+    ///     let (_session, outcome) = session.run_async(World::new(tools), work).await;
+    ///     assert_eq!(outcome.unwrap().done(), Some(3));
+    /// });
+    /// ```
+    #[cfg(feature = "tokio")]
+    pub async fn run_async<R: Send + 'static>(
+        mut self,
+        world: World<'static>,
+        work: impl FnOnce(&mut Session, &World<'static>) -> R + Send + 'static,
+    ) -> (Session, R) {
+        let guard = world.cancel_on_drop();
+        let worked = tokio::task::spawn_blocking(move || {
+            let result = work(&mut self, &world);
+            (self, result)
+        });
+        match worked.await {
+            Ok(done) => {
+                guard.disarm();
+                done
+            }
+            Err(error) => match error.try_into_panic() {
+                Ok(payload) => std::panic::resume_unwind(payload),
+                // The runtime shuts down, and drops this future too.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
     /// Prepares the continuation of a suspended run: the form that was running is evaluated again from its beginning, its
     /// calls up to now are answered from the record, and it goes on from there. If a question is still open, or the run
     /// asks another one, it is suspended again.
     ///
-    /// If the program takes another course than before, for instance because a definition of the session has changed
-    /// meanwhile, the run fails with the code `ReplayDiverged` before anything is called.
+    /// A run is resumed once: a copy of it, or a resumption in a [fork](Session::fork), gets
+    /// [`EvalError::AlreadyResumed`](crate::EvalError::AlreadyResumed). It goes on with the definitions of the session that
+    /// it began with, even if other programs have replaced them meanwhile.
+    ///
+    /// If the program takes another course than before, for instance because an atom has changed, the run fails with the
+    /// code `ReplayDiverged` before anything is called.
     pub fn resume<'d>(&mut self, run: impl Into<Suspended>) -> Run<'_, 'd> {
         Run::resumed(self, run.into())
     }

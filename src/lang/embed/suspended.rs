@@ -1,9 +1,11 @@
 //! Suspended runs as values of a Rust program: their questions, the decisions on them, and their text.
 
+use crate::convert::{self, Unwritten};
+use crate::foreign_text;
 use crate::host::{CallId, Decision, Question, ToolReply};
 use crate::meter::Limits;
 use crate::reply::Mark;
-use crate::runs::{Entry, Logged};
+use crate::runs::{CallState, Entry, Logged};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -74,7 +76,7 @@ impl std::error::Error for NoQuestion {}
 pub enum SettleError {
     /// The run has no call of that identity whose outcome is unknown.
     Known(CallId),
-    /// The result cannot be JSON, for this reason.
+    /// The result is not data, for this reason.
     Result(String),
 }
 
@@ -84,7 +86,7 @@ impl fmt::Display for SettleError {
             SettleError::Known(CallId { form, ordinal, .. }) => {
                 write!(f, "the outcome of call {ordinal} of form {form} is not unknown")
             }
-            SettleError::Result(why) => write!(f, "the result of the call cannot be JSON: {why}"),
+            SettleError::Result(why) => write!(f, "the result of the call is not data: {why}"),
         }
     }
 }
@@ -151,7 +153,31 @@ impl Suspended {
         &self.limits
     }
 
-    /// Returns the questions without a decision, in the order in which the program asked them.
+    /// Returns the number of the run, which identifies it in its session: that of its program, from 1.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, Engine, EvalError, NoArguments, Outcome, Tools, World};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    /// let world = World::new(tools);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let Outcome::Suspended(run) = session.run("(disk/format)").eval::<()>(&world).unwrap() else { panic!() };
+    /// let copy = run.clone();
+    /// session.discard(run);
+    /// let number = copy.number();
+    /// let again = session.resume(copy).eval::<()>(&world);
+    /// assert!(matches!(again, Err(EvalError::AlreadyResumed(resumed)) if resumed == number));
+    /// ```
+    pub fn number(&self) -> u32 {
+        self.mark.program
+    }
+
+    /// Returns the questions without a decision, in the order in which the program made the calls. Those about
+    /// [unknown](Suspended::unknown) calls are among them; the other ones are decided on by [`approve`](Suspended::approve)
+    /// and [`deny`](Suspended::deny).
     ///
     /// ```
     /// # #[global_allocator]
@@ -167,13 +193,14 @@ impl Suspended {
     /// assert_eq!(question.to_string(), "disk/format {}, because this tool needs the approval of a person");
     /// ```
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
-        self.log.calls.iter().filter(|entry| is_open(entry)).filter_map(|entry| entry.question.as_deref())
+        let waits = |entry: &&Entry| is_open(entry) || entry.state == CallState::Unknown;
+        self.log.calls.iter().filter(waits).filter_map(|entry| entry.question.as_deref())
     }
 
     /// Lets a call be made, once, with the arguments of its question.
     ///
     /// # Errors
-    /// Returns an error if the run has no open question about that call.
+    /// Returns an error if the run has no open question about that call, or if its outcome is unknown.
     pub fn approve(&mut self, call: &CallId) -> Result<(), NoQuestion> {
         self.decide(call, Decision::Approved)
     }
@@ -209,7 +236,8 @@ impl Suspended {
     }
 
     /// Returns the calls of a [checkpoint](crate::Run::checkpoint) of which nobody knows whether they happened: they were
-    /// about to be made when the process died. Find out, and record it; otherwise the run fails when it reaches them.
+    /// about to be made when the process died. Find out, and record it; until then the run is suspended again when it
+    /// reaches them, and nothing is sent.
     ///
     /// ```
     /// # #[global_allocator]
@@ -254,7 +282,7 @@ impl Suspended {
     /// Records that an unknown call happened, with its result.
     ///
     /// # Errors
-    /// Returns an error if the call is not unknown, or the result cannot be JSON.
+    /// Returns an error if the call is not unknown, or the result is not data.
     ///
     /// ```
     /// # #[global_allocator]
@@ -276,8 +304,12 @@ impl Suspended {
     /// assert!(run.happened(&call, &"sent").is_err(), "it is known now");
     /// ```
     pub fn happened<R: Serialize + ?Sized>(&mut self, call: &CallId, result: &R) -> Result<(), SettleError> {
-        let result = serde_json::to_string(result).map_err(|error| SettleError::Result(error.to_string()))?;
-        self.settle(call, Some(ToolReply::Json(result)))
+        let reply: ToolReply = match convert::to_text(result, u64::MAX) {
+            Ok(written) => written.into(),
+            Err(Unwritten::Unfit(error)) => return Err(SettleError::Result(error.to_string())),
+            Err(Unwritten::TooLarge) => return Err(SettleError::Result("it is too large".to_owned())),
+        };
+        self.settle(call, Some(reply))
     }
 
     /// Records that an unknown call did not happen: it is made when the run is resumed.
@@ -309,7 +341,28 @@ impl Suspended {
     }
 
     fn settle(&mut self, call: &CallId, happened: Option<ToolReply>) -> Result<(), SettleError> {
-        if self.log.settle(call, happened) { Ok(()) } else { Err(SettleError::Known(call.clone())) }
+        if !self.log.settle(call, happened) {
+            return Err(SettleError::Known(call.clone()));
+        }
+        let settled = |entry: &&mut Entry| entry.id == *call && entry.decision.is_none();
+        if let Some(entry) = self.log.calls.iter_mut().find(settled) {
+            // The question was whether the call was made.
+            entry.question = None;
+        }
+        Ok(())
+    }
+
+    /// Explains to the model that has sent the program why there is no value yet.
+    pub(super) fn explained(&self) -> String {
+        const SHOWN: usize = 10;
+        let mut lines = vec!["Suspended: a person has to decide first on:".to_owned()];
+        lines.extend(
+            self.questions().take(SHOWN).map(|question| format!("- {}", foreign_text::line(&question.to_string()))),
+        );
+        let more = self.questions().count().saturating_sub(SHOWN);
+        lines.extend((more > 0).then(|| format!("- and {more} more")));
+        lines.push("The run goes on from here once the decision is there: do not send the program again.".to_owned());
+        lines.join("\n")
     }
 
     /// Returns the run with another log.
@@ -366,6 +419,9 @@ impl Suspended {
         let mut run: Suspended = serde_json::from_str(text).map_err(no_run)?;
         // The process that made these calls has stored no reply. Harmless calls are not stored as started.
         run.log.recover(|_| false);
+        for entry in run.log.calls.iter_mut().filter(|entry| entry.state == CallState::Unknown) {
+            entry.question = Some(Box::new(entry.unknown_question()));
+        }
         Ok(run)
     }
 }
@@ -378,5 +434,5 @@ impl From<Box<Suspended>> for Suspended {
 
 /// True for a call on which a person must still decide.
 fn is_open(entry: &Entry) -> bool {
-    entry.question.is_some() && entry.decision.is_none()
+    entry.question.is_some() && entry.decision.is_none() && entry.state != CallState::Unknown
 }

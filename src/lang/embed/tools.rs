@@ -1,18 +1,18 @@
 //! Tools as closures.
 
+use super::call::{Call, reply};
 use super::cancel::CancelHandle;
-use crate::host::{CallId, Server, SystemClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
-use crate::value::map::canonical;
+use super::names::{RegisterError, canonical_name, split_name};
+use crate::host::{Server, SystemClock, Tool, ToolCall, ToolError, ToolReply};
 use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The code of a tool.
-type Run<'w> = dyn Fn(&str, &Call<'_>) -> ToolReply + Send + Sync + 'w;
+type Run<'w> = dyn Fn(&Call<'_>) -> ToolReply + Send + Sync + 'w;
 
 /// The tools that a world offers to programs. They may borrow from their surroundings for `'w`.
 ///
@@ -65,7 +65,7 @@ impl<'w> Tools<'w> {
     /// the error `ToolPanic` of that call.
     ///
     /// # Panics
-    /// Panics if the name has no `/`, or if the tool exists, in any spelling that means the same.
+    /// Panics if [`try_tool`](Tools::try_tool) returns an error.
     ///
     /// ```
     /// # #[global_allocator]
@@ -101,50 +101,97 @@ impl<'w> Tools<'w> {
         R: Serialize,
         F: Fn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
     {
-        let run = move |arguments: &str, call: &Call<'_>| match call.arguments(arguments) {
+        self.try_tool(name, function).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Adds a tool, as [`tool`](Tools::tool) does.
+    ///
+    /// # Errors
+    /// Returns an error if the name is not of the form `server/tool`, if a program cannot write it, or if there is such a
+    /// tool, in any spelling that means the same.
+    ///
+    /// ```
+    /// use lispbox::lang::{Call, NoArguments, RegisterError, Tools};
+    ///
+    /// let mut tools = Tools::new();
+    /// assert!(tools.try_tool("mail/send", |_: NoArguments, _: &Call| Ok(1)).is_ok());
+    /// let again = tools.try_tool("mail/Send", |_: NoArguments, _: &Call| Ok(1)).err();
+    /// assert_eq!(again, Some(RegisterError::Taken("mail/Send".to_owned())));
+    /// let unusable = tools.try_tool("mail/send it", |_: NoArguments, _: &Call| Ok(1)).err();
+    /// assert_eq!(unusable, Some(RegisterError::Name("mail/send it".to_owned())));
+    /// ```
+    pub fn try_tool<A, R, F>(&mut self, name: &str, function: F) -> Result<&mut ToolEntry<'w>, RegisterError>
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: Fn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
+    {
+        let fields = field_names::<A>();
+        let run = move |call: &Call<'_>| match call.arguments(fields) {
             Ok(arguments) => reply(function(arguments, call), call),
             Err(error) => ToolReply::Error(error),
         };
-        self.add(name, field_names::<A>(), Box::new(run))
+        self.add(name, fields, Box::new(run))
     }
 
     /// Adds an asynchronous tool; see [`Tools::tool`]. The future runs on the tokio runtime in which it is added. It is
     /// dropped at the deadline of the call, and when the evaluation is cancelled.
     ///
-    /// The evaluation blocks its thread: an asynchronous caller runs it with `tokio::task::spawn_blocking`. A runtime of
-    /// a single thread has to be driven by that thread meanwhile.
+    /// The evaluation blocks its thread: an asynchronous caller uses [`Session::run_async`](crate::Session::run_async), or
+    /// `tokio::task::spawn_blocking`. On a thread of the runtime itself the run is refused, with
+    /// [`EvalError::OnRuntime`](crate::EvalError::OnRuntime). A runtime of a single thread has to be driven meanwhile.
     ///
     /// # Panics
     /// As [`Tools::tool`]; and outside of a tokio runtime.
     #[cfg(feature = "tokio")]
-    pub fn async_tool<A, R, F, T>(&mut self, name: &str, function: F) -> &mut ToolEntry<'w>
+    pub fn async_tool<A, R, F>(&mut self, name: &str, function: F) -> &mut ToolEntry<'w>
     where
         A: DeserializeOwned,
         R: Serialize,
-        F: Fn(A) -> T + Send + Sync + 'w,
-        T: Future<Output = Result<R, ToolError>>,
+        F: AsyncFn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
+    {
+        self.try_async_tool(name, function).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Adds an asynchronous tool, as [`async_tool`](Tools::async_tool) does.
+    ///
+    /// # Errors
+    /// As [`Tools::try_tool`].
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
+    #[cfg(feature = "tokio")]
+    pub fn try_async_tool<A, R, F>(&mut self, name: &str, function: F) -> Result<&mut ToolEntry<'w>, RegisterError>
+    where
+        A: DeserializeOwned,
+        R: Serialize,
+        F: AsyncFn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
     {
         let runtime = tokio::runtime::Handle::current();
-        let run = move |arguments: &str, call: &Call<'_>| {
-            let arguments = match call.arguments(arguments) {
+        let driver = runtime.clone();
+        let fields = field_names::<A>();
+        let run = move |call: &Call<'_>| {
+            let arguments = match call.arguments(fields) {
                 Ok(arguments) => arguments,
                 Err(error) => return ToolReply::Error(error),
             };
-            runtime.block_on(async {
+            driver.block_on(async {
                 tokio::select! {
                     biased;
                     () = call.world.cancelled() => ToolReply::Stopped,
                     () = call.own.cancelled() => ToolReply::Stopped,
-                    result = function(arguments) => reply(result, call),
+                    result = function(arguments, call) => reply(result, call),
                     () = tokio::time::sleep(call.call.remaining) => ToolReply::Stopped,
                     () = tokio::time::sleep(call.call.timeout) => ToolReply::Error(call.error(
-                        ToolErrorKind::Timeout,
+                        crate::host::ToolErrorKind::Timeout,
                         format!("did not answer within {}", crate::meter::time(call.call.timeout)),
                     )),
                 }
             })
         };
-        self.add(name, field_names::<A>(), Box::new(run))
+        let entry = self.add(name, fields, Box::new(run))?;
+        entry.runtime = Some(runtime);
+        Ok(entry)
     }
 
     /// Describes a server, the part of tool names before the `/`, for `(dir)`.
@@ -186,15 +233,17 @@ impl<'w> Tools<'w> {
         &mut self.servers[at]
     }
 
-    fn add(&mut self, name: &str, fields: Option<&[&str]>, run: Box<Run<'w>>) -> &mut ToolEntry<'w> {
-        let Some((server, tool)) = name.split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
-        else {
-            panic!("a tool is named `server/tool`, such as `mail/search`; got `{name}`");
-        };
-        let is_same = |entry: &ToolEntry<'_>| {
-            canonical(&entry.tool.server) == canonical(server) && canonical(&entry.tool.name) == canonical(tool)
-        };
-        assert!(!self.entries.iter().any(is_same), "there is a tool `{name}` already");
+    fn add(
+        &mut self,
+        name: &str,
+        fields: Option<&[&str]>,
+        run: Box<Run<'w>>,
+    ) -> Result<&mut ToolEntry<'w>, RegisterError> {
+        let (server, tool) = split_name(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
+        let canonical = canonical_name(server, tool);
+        if self.entries.iter().any(|entry| entry.canonical == canonical) {
+            return Err(RegisterError::Taken(name.to_owned()));
+        }
         self.server(server);
         let input_schema = match fields {
             Some(fields) => {
@@ -205,17 +254,22 @@ impl<'w> Tools<'w> {
             None => json!({"type": "object"}),
         };
         let tool = Tool { server: server.to_owned(), name: tool.to_owned(), input_schema, ..Tool::default() };
-        self.entries.push(ToolEntry { tool: Arc::new(tool), run, needs_approval: false });
+        self.entries.push(ToolEntry {
+            tool: Arc::new(tool),
+            canonical,
+            run,
+            needs_approval: false,
+            #[cfg(feature = "tokio")]
+            runtime: None,
+        });
         let last = self.entries.len() - 1;
-        &mut self.entries[last]
+        Ok(&mut self.entries[last])
     }
 }
 
 impl fmt::Debug for Tools<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.entries.iter().map(|entry| format!("{}/{}", entry.tool.server, entry.tool.name)))
-            .finish()
+        f.debug_list().entries(self.entries.iter().map(ToolEntry::name)).finish()
     }
 }
 
@@ -236,15 +290,25 @@ impl fmt::Debug for Tools<'_> {
 /// ```
 pub struct ToolEntry<'w> {
     pub(super) tool: Arc<Tool>,
+    /// Its name in the spelling by which names are compared.
+    pub(super) canonical: String,
     pub(super) run: Box<Run<'w>>,
     /// True if a person must approve each call.
     pub(super) needs_approval: bool,
+    /// The runtime of an asynchronous tool.
+    #[cfg(feature = "tokio")]
+    pub(super) runtime: Option<tokio::runtime::Handle>,
 }
 
 impl ToolEntry<'_> {
     fn change(&mut self, change: impl FnOnce(&mut Tool)) -> &mut Self {
         change(Arc::make_mut(&mut self.tool));
         self
+    }
+
+    /// Returns the name: `mail/search`.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.tool.server, self.tool.name)
     }
 
     /// Returns the description.
@@ -258,7 +322,7 @@ impl ToolEntry<'_> {
     pub fn invoke(&self, call: &ToolCall, cancel: &CancelHandle) -> ToolReply {
         let now = || SystemClock.monotonic();
         let made = Call { call, world: cancel, own: cancel, report: None, begun: now(), now: &now };
-        (self.run)(&call.arguments, &made)
+        (self.run)(&made)
     }
 
     /// Sets the description that `(doc name)` and searches show.
@@ -389,152 +453,6 @@ impl ToolEntry<'_> {
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
-
-/// A report of the progress of a call.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The call.
-    pub id: CallId,
-    /// The name of the tool.
-    pub tool: String,
-    /// The part of the work that is done, in units of the tool.
-    pub done: f64,
-    /// The whole work, if it is known.
-    pub total: Option<f64>,
-    /// A line of text on the current work.
-    pub message: String,
-}
-
-/// A call of a tool in progress.
-///
-/// ```
-/// # #[global_allocator]
-/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-/// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
-///
-/// let mut tools = Tools::new();
-/// tools.tool("web/wait", |_: NoArguments, call: &Call| {
-///     let mut rounds = 0;
-///     while !call.cancelled() && rounds < 3 {
-///         rounds += 1;
-///         call.progress(f64::from(rounds), Some(3.0), "waiting");
-///     }
-///     Ok((call.name(), call.id().ordinal, rounds))
-/// });
-/// let mut session = Engine::builder().build().unwrap().session();
-/// let outcome = session.run("(web/wait)").eval::<(String, u32, i32)>(&World::new(tools)).unwrap();
-/// assert_eq!(outcome.done(), Some(("web/wait".to_owned(), 0, 3)));
-/// ```
-pub struct Call<'c> {
-    pub(super) call: &'c ToolCall,
-    /// The handles of the world and of this call.
-    pub(super) world: &'c CancelHandle,
-    pub(super) own: &'c CancelHandle,
-    pub(super) report: Option<&'c (dyn Fn(Progress) + Send + Sync + 'c)>,
-    /// The time of the world's clock when the call began, and that clock.
-    pub(super) begun: Duration,
-    pub(super) now: &'c (dyn Fn() -> Duration + 'c),
-}
-
-impl Call<'_> {
-    /// Returns the identity of the call within its run, which is the same in each run of the same program on the same
-    /// data. Under the MCP server, which does not pass it on, it is the default.
-    ///
-    /// ```
-    /// use lispbox::lang::{Call, NoArguments, Tools};
-    ///
-    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.id().form));
-    /// ```
-    pub fn id(&self) -> &CallId {
-        &self.call.id
-    }
-
-    /// Returns the name of the tool: `mail/search`.
-    ///
-    /// ```
-    /// use lispbox::lang::{Call, NoArguments, Tools};
-    ///
-    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.name().len()));
-    /// ```
-    pub fn name(&self) -> String {
-        format!("{}/{}", self.call.server, self.call.tool)
-    }
-
-    /// Returns the time left for the call: that of the evaluation, or the limit on one tool call if it is less.
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-    /// use lispbox::lang::{Call, Engine, Limits, NoArguments, Tools, World};
-    /// use std::time::Duration;
-    ///
-    /// let mut tools = Tools::new();
-    /// tools.tool("web/left", |_: NoArguments, call: &Call| Ok(call.deadline().as_millis() as u64));
-    /// let limits = Limits { tool: Duration::from_secs(2), ..Limits::default() };
-    /// let mut session = Engine::builder().build().unwrap().session();
-    /// let left = session.run("(web/left)").limits(limits).eval::<u64>(&World::new(tools)).unwrap();
-    /// assert!(left.done().unwrap() <= 2_000);
-    /// ```
-    pub fn deadline(&self) -> Duration {
-        let passed = (self.now)().saturating_sub(self.begun);
-        self.call.remaining.min(self.call.timeout).saturating_sub(passed)
-    }
-
-    /// Returns whether the result is no longer wanted, because the evaluation was cancelled, its time is over, or
-    /// another branch has failed. A tool that works for long looks here now and then.
-    ///
-    /// ```
-    /// use lispbox::lang::{Call, NoArguments, Tools};
-    ///
-    /// Tools::new().tool("mail/send", |_: NoArguments, call: &Call| Ok(call.cancelled()));
-    /// ```
-    pub fn cancelled(&self) -> bool {
-        self.world.is_cancelled() || self.own.is_cancelled() || self.deadline().is_zero()
-    }
-
-    /// Reports progress to the [observer](crate::World::on_progress) of the world.
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-    /// use lispbox::lang::{Call, Engine, NoArguments, Tools, World};
-    ///
-    /// let mut tools = Tools::new();
-    /// tools.tool("files/copy", |_: NoArguments, call: &Call| {
-    ///     call.progress(1.0, Some(2.0), "copied a.txt");
-    ///     Ok(2)
-    /// });
-    /// let world = World::new(tools).on_progress(|progress| assert_eq!(progress.message, "copied a.txt"));
-    /// let mut session = Engine::builder().build().unwrap().session();
-    /// session.run("(files/copy)").eval::<u64>(&world).unwrap().done().unwrap();
-    /// ```
-    pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
-        if let Some(report) = self.report {
-            let message = message.to_owned();
-            report(Progress { id: self.call.id.clone(), tool: self.name(), done, total, message });
-        }
-    }
-
-    fn arguments<A: DeserializeOwned>(&self, text: &str) -> Result<A, ToolError> {
-        serde_json::from_str(text)
-            .map_err(|error| self.error(ToolErrorKind::Arguments, format!("does not take these arguments: {error}")))
-    }
-
-    fn error(&self, kind: ToolErrorKind, problem: String) -> ToolError {
-        ToolError::new(kind, format!("`{}` {problem}", self.name()))
-    }
-}
-
-fn reply<R: Serialize>(result: Result<R, ToolError>, call: &Call<'_>) -> ToolReply {
-    match result.map(|result| serde_json::to_string(&result)) {
-        Ok(Ok(text)) => ToolReply::Json(text),
-        Ok(Err(problem)) => ToolReply::Error(
-            call.error(ToolErrorKind::Failed, format!("returned a result that is not data: {problem}")),
-        ),
-        Err(error) => ToolReply::Error(error),
-    }
-}
 
 /// Returns the names of the fields of a struct; `None` for any other type.
 fn field_names<A: DeserializeOwned>() -> Option<&'static [&'static str]> {

@@ -1,22 +1,32 @@
 //! Worlds: the tools, clocks and observers of evaluations.
 
+use super::call::{Call, Progress};
+#[cfg(feature = "tokio")]
+use super::cancel::CancelGuard;
 use super::cancel::CancelHandle;
+use super::request::{Access, CallRequest};
 use super::spans::RunSpan;
 use super::suspended::Suspended;
-use super::tools::{Call, Progress, Tools};
+use super::tools::{ToolEntry, Tools};
 use crate::host::panic_text;
 use crate::host::{
     CallId, Catalogue, Decision, Host, OsRandom, Question, SeededRandom, Server, SystemClock, TestClock, Tool,
     ToolCall, ToolError, ToolReply,
 };
+use crate::plan::Plan;
 use crate::runs::RunLog;
-use std::collections::HashMap;
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A closure that is told about something.
 type Observer<'w, T> = dyn Fn(&T) + Send + Sync + 'w;
+
+/// A closure that decides on calls.
+type Gate<'w> = dyn Fn(&CallRequest<'_>) -> Access + Send + Sync + 'w;
 
 /// A closure that asks a person.
 type Decider<'w> = dyn Fn(&Question) -> Decision + Send + Sync + 'w;
@@ -49,6 +59,7 @@ pub struct World<'w> {
     observe: Option<Box<Observer<'w, CallReport>>>,
     progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
     decide: Option<Box<Decider<'w>>>,
+    gate: Option<Box<Gate<'w>>>,
 }
 
 /// One evaluation in a world. Several may share a world at the same time.
@@ -56,9 +67,11 @@ pub(crate) struct Visit<'v, 'w> {
     world: &'v World<'w>,
     span: RunSpan,
     checkpoints: Option<Checkpoints<'v>>,
+    /// The plan to which the run is held.
+    plan: Option<&'v Plan>,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,
-    /// The calls that have ended.
+    /// The calls that were made and have ended.
     calls: Mutex<Vec<CallReport>>,
 }
 
@@ -95,7 +108,7 @@ impl Checkpoints<'_> {
 }
 
 /// The record of a tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallReport {
     /// The identity of the call.
@@ -106,7 +119,7 @@ pub struct CallReport {
     pub tool: Arc<str>,
     /// The arguments: the text of a JSON object.
     pub arguments: String,
-    /// `ok`, or the error code.
+    /// `ok`, or the error code; `asked` if the call waits for a decision.
     pub outcome: &'static str,
     /// The size of the result as JSON text, in bytes.
     pub result_bytes: u64,
@@ -116,6 +129,14 @@ pub struct CallReport {
     pub fuel: u64,
     /// The live bytes of the evaluation and its session before the call.
     pub memory: u64,
+}
+
+/// A line for a log.
+impl fmt::Display for CallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CallReport { id, server, tool, arguments, outcome, time, .. } = self;
+        write!(f, "{id} {server}/{tool} {arguments}: {outcome} after {}", crate::meter::time(*time))
+    }
 }
 
 impl<'w> World<'w> {
@@ -184,7 +205,8 @@ impl<'w> World<'w> {
         World { cancel: cancel.clone(), ..self }
     }
 
-    /// Passes each printed text on as it is printed. The [`Report`](crate::Report) contains it as well.
+    /// Passes each printed text on as it is printed. The [`Report`](crate::Report) contains it as well. A panic of the
+    /// observer does not affect the run.
     ///
     /// ```
     /// # #[global_allocator]
@@ -202,8 +224,8 @@ impl<'w> World<'w> {
         World { print: Some(Box::new(print)), ..self }
     }
 
-    /// Passes the record of each tool call on as it ends. The [`Report`](crate::Report) contains it as well. A panic of the
-    /// observer does not affect the run.
+    /// Passes the record of each tool call on: as it ends, as it is denied, and as it begins to wait for a decision. The
+    /// [`Report`](crate::Report) contains those that were made. A panic of the observer does not affect the run.
     ///
     /// ```
     /// # #[global_allocator]
@@ -221,6 +243,35 @@ impl<'w> World<'w> {
     /// ```
     pub fn on_call(self, observe: impl Fn(&CallReport) + Send + Sync + 'w) -> World<'w> {
         World { observe: Some(Box::new(observe)), ..self }
+    }
+
+    /// Decides on each call of each tool before it is made. The closure can only narrow what the program may do: a tool
+    /// that [needs approval](crate::ToolEntry::needs_approval) needs it also if the call is allowed here. After a person has
+    /// approved a call, the closure is called again, with [`CallRequest::is_approved`]; a call that was approved in other
+    /// words is asked about anew. A panic in the closure denies the call.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Access, Call, Engine, Outcome, Tools, World};
+    /// use std::collections::{HashMap, HashSet};
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/send", |_: HashMap<String, String>, _: &Call| Ok("sent"));
+    /// let world = World::new(tools).on_request(|request| {
+    ///     if request.arguments.contains("@example.org") {
+    ///         return Access::Allow;
+    ///     }
+    ///     Access::Ask("the address is not one of ours".to_owned())
+    /// });
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// let ours = session.run("(mail/send {:to \"ann@example.org\"})").eval::<String>(&world).unwrap();
+    /// assert_eq!(ours.done().as_deref(), Some("sent"));
+    /// let other = session.run("(mail/send {:to \"eve@example.com\"})").eval::<String>(&world).unwrap();
+    /// assert!(matches!(other, Outcome::Suspended(_)));
+    /// ```
+    pub fn on_request(self, decide: impl Fn(&CallRequest<'_>) -> Access + Send + Sync + 'w) -> World<'w> {
+        World { gate: Some(Box::new(decide)), ..self }
     }
 
     /// Passes the [progress](Call::progress) that tools report on.
@@ -264,7 +315,25 @@ impl<'w> World<'w> {
 
     /// Returns whether a person may have to decide on a call.
     pub(super) fn can_ask(&self) -> bool {
-        self.tools.entries.iter().any(|entry| entry.needs_approval)
+        self.gate.is_some() || self.tools.entries.iter().any(|entry| entry.needs_approval)
+    }
+
+    /// Returns a tool whose name a function has as well, among names in canonical spelling.
+    pub(super) fn conflict(&self, functions: &HashSet<String>) -> Option<String> {
+        let entry = self.tools.entries.iter().find(|entry| functions.contains(&entry.canonical));
+        entry.filter(|_| !functions.is_empty()).map(|entry| entry.name())
+    }
+
+    /// Returns whether this thread must not wait for asynchronous tools, because it drives a runtime.
+    #[cfg(feature = "tokio")]
+    pub(super) fn would_block_runtime(&self) -> bool {
+        let runtime = self.tools.entries.iter().find_map(|entry| entry.runtime.as_ref());
+        // Tokio says so only by a panic, and only a thread of a runtime has one.
+        let blocks = |runtime: &tokio::runtime::Handle| {
+            tokio::runtime::Handle::try_current().is_ok()
+                && catch_unwind(AssertUnwindSafe(|| runtime.block_on(async {}))).is_err()
+        };
+        runtime.is_some_and(blocks)
     }
 
     /// Returns the tools.
@@ -276,6 +345,12 @@ impl<'w> World<'w> {
     /// ```
     pub fn tools(&self) -> &Tools<'w> {
         &self.tools
+    }
+
+    /// Returns a guard that cancels the evaluations of the world.
+    #[cfg(feature = "tokio")]
+    pub(super) fn cancel_on_drop(&self) -> CancelGuard {
+        self.cancel.cancel_on_drop()
     }
 
     /// Returns whether the handle of the world was cancelled.
@@ -290,7 +365,7 @@ impl<'w> World<'w> {
 
 impl<'v, 'w> Visit<'v, 'w> {
     pub(super) fn new(world: &'v World<'w>, span: RunSpan) -> Visit<'v, 'w> {
-        Visit { world, span, checkpoints: None, running: Mutex::default(), calls: Mutex::default() }
+        Visit { world, span, checkpoints: None, plan: None, running: Mutex::default(), calls: Mutex::default() }
     }
 
     /// Stores the run before and after calls that may change something.
@@ -298,7 +373,12 @@ impl<'v, 'w> Visit<'v, 'w> {
         Visit { checkpoints: Some(checkpoints), ..self }
     }
 
-    /// Returns the records of the calls, in the order in which they ended.
+    /// Tells those who decide on calls the plan of the run.
+    pub(super) fn within(self, plan: Option<&'v Plan>) -> Visit<'v, 'w> {
+        Visit { plan, ..self }
+    }
+
+    /// Returns the records of the calls that were made, in the order in which they ended.
     pub(crate) fn into_calls(self) -> Vec<CallReport> {
         self.calls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -309,17 +389,85 @@ impl<'v, 'w> Visit<'v, 'w> {
         running.entry(call.clone()).or_default().clone()
     }
 
-    /// Records a call that has ended.
-    fn record(&self, call: ToolCall, began: Duration, outcome: &'static str, result_bytes: u64) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.id);
+    /// Returns the record of a call.
+    fn report(&self, call: ToolCall, began: Duration, reply: &ToolReply) -> CallReport {
         let ToolCall { id, server, tool, arguments, fuel, memory, .. } = call;
         let time = self.world.time().saturating_sub(began);
-        let report = CallReport { id, server, tool, arguments, outcome, result_bytes, time, fuel, memory };
+        let (outcome, result_bytes) = (reply.outcome(), reply.bytes());
+        CallReport { id, server, tool, arguments, outcome, result_bytes, time, fuel, memory }
+    }
+
+    /// Passes the record of a call to the observer.
+    fn observe(&self, report: &CallReport) {
         if let Some(observe) = &self.world.observe {
-            // The call has been made: a panic of the observer does not change its outcome.
-            let _ = catch_unwind(AssertUnwindSafe(|| observe(&report)));
+            // What has happened has happened: a panic of the observer does not change it.
+            let _ = catch_unwind(AssertUnwindSafe(|| observe(report)));
         }
+    }
+
+    /// Records a call that was made and has ended.
+    fn record(&self, call: ToolCall, began: Duration, reply: &ToolReply) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.id);
+        let report = self.report(call, began, reply);
+        self.observe(&report);
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+    }
+
+    /// Returns the reply to a call that must not be made now.
+    fn refusal(&self, call: &ToolCall, entry: &ToolEntry<'_>) -> Option<ToolReply> {
+        let is_approved = call.approved.as_deref() == Some(&call.arguments);
+        let ToolCall { id, server, tool, arguments, .. } = call;
+        let access = match &self.world.gate {
+            Some(gate) => {
+                let request = CallRequest { id, server, tool, arguments, is_approved, plan: self.plan };
+                let decided = catch_unwind(AssertUnwindSafe(|| gate(&request)));
+                decided.unwrap_or_else(|payload| {
+                    Access::Deny(format!("the decision on it panicked: {}", panic_text(&*payload)))
+                })
+            }
+            None => Access::Allow,
+        };
+        let reason = match access {
+            Access::Deny(reason) => return Some(ToolReply::Denied(reason)),
+            _ if is_approved => return None,
+            Access::Ask(reason) => reason,
+            Access::Allow if entry.needs_approval => "this tool needs the approval of a person".to_owned(),
+            Access::Allow => return None,
+        };
+        let ToolCall { id, server, tool, arguments, .. } = call.clone();
+        Some(ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason, is_guarded: false })))
+    }
+
+    /// Makes a call.
+    fn make(&self, call: ToolCall, entry: &ToolEntry<'_>) -> ToolReply {
+        let hints = &entry.tool.hints;
+        let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
+        let checkpoints = self.checkpoints.as_ref().filter(|_| !is_harmless);
+        if let Some(checkpoints) = checkpoints
+            && let Err(why) = checkpoints.before(&call.id)
+        {
+            let name = crate::foreign_text::qualified(&call.server, &call.tool);
+            return ToolReply::Error(ToolError::unavailable(format!(
+                "`{name}` was not called, because the checkpoint before it failed: {why}"
+            )));
+        }
+        let own = self.handle_of(&call.id);
+        let span = self.span.call(&call);
+        let began = self.world.time();
+        let now = || self.world.time();
+        let reply = catch_unwind(AssertUnwindSafe(|| {
+            let report = self.world.progress.as_deref();
+            let made = Call { call: &call, world: &self.world.cancel, own: &own, report, begun: began, now: &now };
+            (entry.run)(&made)
+        }));
+        let reply =
+            reply.unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&call.server, &call.tool, &*payload)));
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.after(&call.id, &reply);
+        }
+        span.ended(reply.outcome(), reply.bytes());
+        self.record(call, began, &reply);
+        reply
     }
 }
 
@@ -330,6 +478,10 @@ impl std::fmt::Debug for World<'_> {
 }
 
 impl Host for Visit<'_, '_> {
+    fn takes_values(&self) -> bool {
+        true
+    }
+
     fn servers(&self) -> Vec<Server> {
         self.world.tools.servers.clone()
     }
@@ -357,39 +509,13 @@ impl Host for Visit<'_, '_> {
                 call.server, call.tool
             )));
         };
-        if entry.needs_approval && call.approved.as_deref() != Some(&call.arguments) {
-            let ToolCall { id, server, tool, arguments, .. } = call;
-            let reason = "this tool needs the approval of a person".to_owned();
-            return ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason, is_guarded: false }));
+        match self.refusal(&call, entry) {
+            Some(refusal) => {
+                self.observe(&self.report(call, self.world.time(), &refusal));
+                refusal
+            }
+            None => self.make(call, entry),
         }
-        let hints = &entry.tool.hints;
-        let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
-        let checkpoints = self.checkpoints.as_ref().filter(|_| !is_harmless);
-        if let Some(checkpoints) = checkpoints
-            && let Err(why) = checkpoints.before(&call.id)
-        {
-            let name = crate::foreign_text::qualified(&call.server, &call.tool);
-            return ToolReply::Error(ToolError::unavailable(format!(
-                "`{name}` was not called, because the checkpoint before it failed: {why}"
-            )));
-        }
-        let own = self.handle_of(&call.id);
-        let span = self.span.call(&call);
-        let began = self.world.time();
-        let now = || self.world.time();
-        let reply = catch_unwind(AssertUnwindSafe(|| {
-            let report = self.world.progress.as_deref();
-            let made = Call { call: &call, world: &self.world.cancel, own: &own, report, begun: began, now: &now };
-            (entry.run)(&call.arguments, &made)
-        }));
-        let reply =
-            reply.unwrap_or_else(|payload| ToolReply::Error(ToolError::panicked(&call.server, &call.tool, &*payload)));
-        if let Some(checkpoints) = checkpoints {
-            checkpoints.after(&call.id, &reply);
-        }
-        span.ended(reply.outcome(), reply.bytes());
-        self.record(call, began, reply.outcome(), reply.bytes());
-        reply
     }
 
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {
@@ -408,7 +534,8 @@ impl Host for Visit<'_, '_> {
 
     fn print(&self, text: &str) {
         if let Some(print) = &self.world.print {
-            print(text);
+            // A panic of the observer is no failure of the program.
+            let _ = catch_unwind(AssertUnwindSafe(|| print(text)));
         }
     }
 

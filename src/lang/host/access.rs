@@ -94,6 +94,10 @@ impl HostAccess {
         outside(|| self.host().audience())
     }
 
+    pub(crate) fn takes_values(&self) -> bool {
+        outside(|| self.host().takes_values())
+    }
+
     pub(crate) fn servers(&self) -> Outside<Vec<Server>> {
         Outside::of(|| self.host().servers())
     }

@@ -1,6 +1,8 @@
 //! The identity of calls, and the decisions on them.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The position of a host call in an evaluation. It is stable between runs of the same program on the same data, so
@@ -12,6 +14,8 @@ use std::sync::Arc;
 /// // The second call in the first branch of a `pmap` in the third form of a program.
 /// let id = CallId { form: 2, branch: vec![0], ordinal: 1 };
 /// assert_eq!(serde_json::to_string(&id).unwrap(), r#"{"form":2,"branch":[0],"ordinal":1}"#);
+/// assert_eq!(id.to_string(), "2/0/1");
+/// assert_eq!("2/0/1".parse(), Ok(id));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallId {
@@ -21,6 +25,49 @@ pub struct CallId {
     pub branch: Vec<u32>,
     /// Ordinal of the host call within that branch of that form, from 0.
     pub ordinal: u32,
+}
+
+/// The form, the branch and the ordinal, such as `2/0.3/1`; the branch may be empty.
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/", self.form)?;
+        for (at, step) in self.branch.iter().enumerate() {
+            write!(f, "{}{step}", if at == 0 { "" } else { "." })?;
+        }
+        write!(f, "/{}", self.ordinal)
+    }
+}
+
+/// A text that is not the identity of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallIdError(String);
+
+impl fmt::Display for CallIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected the identity of a call, such as `2/0.3/1`, got {:?}", self.0)
+    }
+}
+
+impl std::error::Error for CallIdError {}
+
+impl FromStr for CallId {
+    type Err = CallIdError;
+
+    fn from_str(text: &str) -> Result<CallId, CallIdError> {
+        let read = || {
+            let mut parts = text.split('/');
+            let (form, branch, ordinal) = (parts.next()?, parts.next()?, parts.next()?);
+            let steps = branch.split('.').filter(|_| !branch.is_empty()).map(str::parse);
+            let id = CallId {
+                form: form.parse().ok()?,
+                branch: steps.collect::<Result<_, _>>().ok()?,
+                ordinal: ordinal.parse().ok()?,
+            };
+            // A number has one spelling, so that an identity has one as well.
+            (id.to_string() == text).then_some(id)
+        };
+        read().ok_or_else(|| CallIdError(text.chars().take(80).collect()))
+    }
 }
 
 /// A call on which a person must decide before it is made.
@@ -56,8 +103,8 @@ pub struct Question {
     pub is_guarded: bool,
 }
 
-impl std::fmt::Display for Question {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Question { server, tool, arguments, reason, .. } = self;
         write!(f, "{server}/{tool} {arguments}, because {reason}")
     }

@@ -5,8 +5,8 @@
 //! their own. Every method may block and may be called from several threads at once (the branches of `pmap` wait here
 //! concurrently).
 //!
-//! Tool calls cross this interface as JSON text, so that a host can also be the other end of a pipe: values never leave
-//! the evaluation that created them. An operation that the host computes by itself, without blocking, is better a
+//! Tool calls cross this interface as JSON text, so that a host can also be the other end of a pipe. A host within the
+//! process may ask for the [values](Host::takes_values) as well, since JSON has neither decimals nor dates. An operation that the host computes by itself, without blocking, is better a
 //! function that it adds to the language ([`EngineBuilder::function`](crate::EngineBuilder::function)).
 
 mod access;
@@ -14,10 +14,11 @@ mod call;
 mod clock;
 
 pub use access::{HostAccess, NoHost, panic_text};
-pub use call::{CallId, Decision, Question};
+pub use call::{CallId, CallIdError, Decision, Question};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
 
 use crate::index::{Hits, Index};
+use crate::value::Value;
 use crate::value::map::{canonical, kebab};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -47,6 +48,17 @@ pub struct ToolCall {
     pub memory: u64,
     /// The arguments that a person has approved for this call, as they will be sent. The evaluation never sets them.
     pub approved: Option<Arc<str>>,
+    /// The arguments as a map without lazy parts, for a host that [takes values](Host::takes_values).
+    #[serde(skip)]
+    pub values: Option<Value>,
+    /// The number of bytes that the result may take.
+    #[serde(skip, default = "unbounded")]
+    pub room: u64,
+}
+
+/// The room for the result of a call that came from another process, which bounds messages itself.
+fn unbounded() -> u64 {
+    u64::MAX
 }
 
 impl ToolCall {
@@ -64,6 +76,8 @@ pub enum ToolReply {
     Json(String),
     /// A result that is plain text.
     Text(String),
+    /// A result that is JSON text with marks for data that JSON lacks, from a host that takes values.
+    Marked(String),
     /// The call failed; the program can catch this.
     Error(ToolError),
     /// Policy denies the call; the text names the rule. The program can catch this.
@@ -92,7 +106,7 @@ impl ToolReply {
     /// Returns the size of a result, in bytes of its text; 0 for any other reply.
     pub fn bytes(&self) -> u64 {
         match self {
-            ToolReply::Json(text) | ToolReply::Text(text) => text.len() as u64,
+            ToolReply::Json(text) | ToolReply::Text(text) | ToolReply::Marked(text) => text.len() as u64,
             _ => 0,
         }
     }
@@ -100,7 +114,7 @@ impl ToolReply {
     /// Returns the outcome for a record of the call: `ok`, or a stable code.
     pub fn outcome(&self) -> &'static str {
         match self {
-            ToolReply::Json(_) | ToolReply::Text(_) => "ok",
+            ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => "ok",
             ToolReply::Error(error) => error.kind.code(),
             ToolReply::Denied(_) => "ToolDenied",
             ToolReply::Ask(_) => "asked",
@@ -342,6 +356,11 @@ pub trait Host: Send + Sync {
     /// Returns the reader of messages.
     fn audience(&self) -> Audience {
         Audience::Embedder
+    }
+
+    /// Returns whether calls need their arguments as [values](ToolCall::values) too.
+    fn takes_values(&self) -> bool {
+        false
     }
 
     /// Returns the downstream servers of this host, without starting any.

@@ -42,7 +42,7 @@ pub fn first_rounded(text: &str) -> Option<Rounded> {
 }
 
 /// True if a reader that keeps 64-bit integers and doubles keeps the number.
-fn survives(number: &str) -> bool {
+pub fn survives(number: &str) -> bool {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     if digits <= SAFE_DIGITS && !number.contains(['e', 'E']) {
         return true;

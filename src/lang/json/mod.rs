@@ -5,7 +5,7 @@ mod parse;
 mod unclosed;
 mod write;
 
-pub use exact::first_rounded;
-pub use parse::{parse, parse_exactly};
+pub use exact::{first_rounded, survives};
+pub use parse::{parse, parse_exactly, parse_marked};
 pub use unclosed::Unclosed;
-pub use write::{Layout, to_serde, write};
+pub use write::{Layout, to_serde, write, write_string};

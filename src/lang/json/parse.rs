@@ -7,6 +7,7 @@ use crate::value::Value;
 use crate::value::decimal::{read, read_integer};
 use crate::value::map::{Map, record_key};
 use crate::value::shape::Shape;
+use crate::value::time::Time;
 use std::sync::Arc;
 
 /// Maximum nesting of JSON.
@@ -31,6 +32,15 @@ pub fn parse_exactly(machine: &mut Machine, text: &str) -> Outcome<Value> {
     Parser { is_exact: true, ..Parser::new(machine, text) }.document()
 }
 
+/// Parses text that [`to_text`](crate::convert) has written: JSON, with marks for data that JSON lacks. A mark stands
+/// before a string (`#d"1.50"`, a decimal) or an array (`#s[1, 2]`, a set).
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_marked(machine: &mut Machine, text: &str) -> Outcome<Value> {
+    Parser { is_marked: true, ..Parser::new(machine, text) }.document()
+}
+
 struct Parser<'a> {
     machine: &'a mut Machine,
     text: &'a [u8],
@@ -40,11 +50,25 @@ struct Parser<'a> {
     shapes: Vec<Arc<Shape>>,
     /// Whether numbers with a fraction become decimals instead of doubles.
     is_exact: bool,
+    /// Whether marks are allowed.
+    is_marked: bool,
+}
+
+/// The collection that an array stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Vector,
+    List,
+    Set,
+    /// A map, as keys and values; keys that are text name fields, as in an object.
+    Entries,
+    /// A map, as keys and values that are kept as they are.
+    Pairs,
 }
 
 /// An open array or object.
 enum Open {
-    Array(Vec<Value>),
+    Array(Vec<Value>, Kind),
     Object { shape: Matching, values: Vec<Value> },
 }
 
@@ -59,7 +83,15 @@ impl<'a> Parser<'a> {
     fn new(machine: &'a mut Machine, text: &'a str) -> Parser<'a> {
         // A byte order mark is no part of the text.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Parser { machine, text: text.as_bytes(), source: text, at, shapes: Vec::new(), is_exact: false }
+        Parser {
+            machine,
+            text: text.as_bytes(),
+            source: text,
+            at,
+            shapes: Vec::new(),
+            is_exact: false,
+            is_marked: false,
+        }
     }
 
     fn document(&mut self) -> Outcome<Value> {
@@ -67,11 +99,12 @@ impl<'a> Parser<'a> {
         loop {
             self.machine.charge(1)?;
             self.skip_space();
+            let kind = if self.is_marked { self.kind() } else { Kind::Vector };
             // A value begins here, or the array or object just opened ends.
             let mut value = match self.peek() {
                 Some(b'[') => {
                     self.at += 1;
-                    self.open(&mut open, Open::Array(Vec::new()))?;
+                    self.open(&mut open, Open::Array(Vec::new(), kind))?;
                     self.skip_space();
                     if self.peek() != Some(b']') {
                         continue;
@@ -110,7 +143,7 @@ impl<'a> Parser<'a> {
                         }
                         return Ok(value);
                     }
-                    Some(Open::Array(items)) => {
+                    Some(Open::Array(items, _)) => {
                         items.push(value);
                         let len = items.len();
                         self.machine.grown(len)?;
@@ -149,10 +182,72 @@ impl<'a> Parser<'a> {
 
     fn close(&mut self, open: &mut Vec<Open>) -> Outcome<Value> {
         match open.pop() {
-            Some(Open::Array(items)) => Ok(Value::vector(items)),
+            Some(Open::Array(items, Kind::Vector)) => Ok(Value::vector(items)),
+            Some(Open::Array(items, kind)) => self.collection(items, kind),
             Some(Open::Object { shape, values }) => self.record(shape, values),
             None => Ok(Value::Nil),
         }
+    }
+
+    /// Skips the mark of an array, if there is one here.
+    fn kind(&mut self) -> Kind {
+        let kind = match self.text.get(self.at..self.at + 3) {
+            Some(b"#l[") => Kind::List,
+            Some(b"#s[") => Kind::Set,
+            Some(b"#m[") => Kind::Entries,
+            Some(b"#M[") => Kind::Pairs,
+            _ => return Kind::Vector,
+        };
+        self.at += 2;
+        kind
+    }
+
+    /// Creates the collection that a marked array stands for.
+    fn collection(&mut self, items: Vec<Value>, kind: Kind) -> Outcome<Value> {
+        self.machine.charge(items.len() as u64)?;
+        match kind {
+            Kind::Vector => Ok(Value::vector(items)),
+            Kind::List => Ok(Value::list(items)),
+            Kind::Set => Ok(Value::Set(Arc::new(items.into_iter().collect()))),
+            Kind::Entries | Kind::Pairs => {
+                let (mut map, mut items) = (Map::default(), items.into_iter());
+                while let (Some(key), Some(value)) = (items.next(), items.next()) {
+                    let key = match key.as_str().filter(|_| kind == Kind::Entries) {
+                        Some(name) => record_key(name),
+                        None => key,
+                    };
+                    map.insert(key, value);
+                }
+                Ok(Value::Map(Arc::new(map)))
+            }
+        }
+    }
+
+    /// Parses a marked string.
+    fn marked(&mut self) -> Outcome<Value> {
+        let start = self.at;
+        let mark = self.text.get(start + 1).copied();
+        self.at += 2;
+        let text = if self.peek() == Some(b'"') { self.string()? } else { String::new() };
+        if mark == Some(b'd') {
+            self.pay_for_digits(&text)?;
+        }
+        let read = match mark {
+            Some(b'd') => read(&text).map(|number| Value::Decimal(Arc::new(number))),
+            Some(b'f') => text.parse().ok().map(Value::Float),
+            Some(b'c') => text.chars().next().map(Value::Char),
+            Some(b'k') => Some(Value::keyword(&text)),
+            Some(b'y') => Some(Value::symbol(&text)),
+            Some(b't') => text
+                .split_once(' ')
+                .and_then(|(tag, text)| Time::read(tag, text)?.ok())
+                .map(|time| Value::Time(Arc::new(time))),
+            _ => None,
+        };
+        read.ok_or_else(|| {
+            self.at = start;
+            self.fail("a value")
+        })
     }
 
     /// Parses a key and its colon.
@@ -248,6 +343,7 @@ impl<'a> Parser<'a> {
             Some(b'f') => self.word("false", Value::Bool(false)),
             Some(b'n') => self.word("null", Value::Nil),
             Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b'#') if self.is_marked => self.marked(),
             _ => Err(self.fail("a value")),
         }
     }

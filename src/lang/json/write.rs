@@ -294,7 +294,7 @@ fn escape_of(byte: u8) -> Option<&'static str> {
 }
 
 /// Writes a string in JSON's quotes.
-pub(super) fn write_string(out: &mut String, text: &str) {
+pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -16,6 +16,9 @@ use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// The prefix of the notes that tell which runs wait; see [`waiting`](super::waiting).
+pub(super) const WAITING: &str = "waiting/";
+
 /// Maximum number of notes of an evaluation.
 const NOTES: usize = 16;
 
@@ -65,7 +68,7 @@ pub struct Core {
     /// The evaluation's memory account, while no thread has it open.
     pub account: Account,
     /// The names bound for this evaluation only, with the definitions that they hide.
-    lent: Vec<(u32, Global)>,
+    pub(super) lent: Vec<(u32, Global)>,
     /// The live bytes of their values.
     pub(crate) lent_bytes: u64,
     /// Cache of the last few regular expressions compiled at run time.
@@ -90,11 +93,11 @@ pub struct Global {
 /// The session's definitions: an indexed table with a parallel table of names.
 #[derive(Default)]
 pub struct Globals {
-    slots: Vec<Global>,
-    names: Vec<String>,
+    pub(super) slots: Vec<Global>,
+    pub(super) names: Vec<String>,
     by_name: HashMap<String, u32, RandomState>,
     /// The changes of the running form; `None` until it changes something.
-    changed: Option<Box<Changed>>,
+    pub(super) changed: Option<Box<Changed>>,
     /// The number of forms that have changed definitions.
     changes: u64,
     /// `*1`, `*2`, `*3`, `*e`.
@@ -106,13 +109,15 @@ pub struct Globals {
     /// The number of names that `gensym` has generated. It is not undone with a form, because `*e` may hold such a
     /// name.
     pub generated: u64,
+    /// True if a run has ever waited in this session.
+    pub(super) has_waited: bool,
 }
 
 /// The changes that a form has made to the definitions.
 #[derive(Default)]
-struct Changed {
+pub(super) struct Changed {
     /// The undo log: indices and replaced definitions.
-    journal: Vec<(u32, Global)>,
+    pub(super) journal: Vec<(u32, Global)>,
     journaled: HashSet<u32>,
     /// The hierarchy that the form replaced, if it did.
     hierarchy: Option<Value>,
@@ -142,6 +147,7 @@ impl Globals {
             return *index;
         }
         self.has_print_settings |= name.starts_with("*print-");
+        self.has_waited |= name.starts_with(WAITING);
         let index = self.slots.len() as u32;
         self.slots.push(Global::default());
         self.names.push(name.to_string());
@@ -239,6 +245,7 @@ impl Globals {
             has_print_settings: self.has_print_settings,
             hierarchy: self.hierarchy.clone(),
             generated: self.generated,
+            has_waited: self.has_waited,
         }
     }
 
@@ -287,11 +294,6 @@ fn renew<T: Default>(capacity: usize, table: &mut T) {
     }
 }
 
-/// Returns the note under which a session keeps an input of a suspended run. No program can define a qualified name.
-fn input_note(program: u32, name: &str) -> String {
-    format!("run/{program}.{name}")
-}
-
 impl Core {
     /// Creates the core of an empty session.
     pub fn new(meter: Meter, host: HostAccess, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
@@ -326,51 +328,16 @@ impl Core {
 
     /// Binds a name for this evaluation only. Programs that run later see the definition that it hides.
     pub(crate) fn lend(&mut self, name: &str, value: Value) {
+        self.lend_definition(name, Global { value: Some(value), ..Global::default() });
+    }
+
+    /// As [`lend`](Core::lend), with all that belongs to a definition.
+    pub(super) fn lend_definition(&mut self, name: &str, definition: Global) {
         let index = self.globals.index(name);
-        let hidden = std::mem::replace(
-            &mut self.globals.slots[index as usize],
-            Global { value: Some(value), ..Global::default() },
-        );
+        let hidden = std::mem::replace(&mut self.globals.slots[index as usize], definition);
         if !self.lent.iter().any(|(known, _)| *known == index) {
             self.lent.push((index, hidden));
         }
-    }
-
-    /// Keeps the values of these names in the session for the suspended run of a program.
-    pub(crate) fn keep_inputs(&mut self, program: u32, names: &[String]) {
-        for name in names {
-            let value = self.globals.find(name).and_then(|index| self.globals.get(index).value.clone());
-            let index = self.globals.index(&input_note(program, name));
-            self.globals.set(index, Global { value, ..Global::default() });
-        }
-        self.commit(&Value::Nil);
-    }
-
-    /// Binds the kept values of these names for this evaluation; returns the name of a value that is not there.
-    pub(crate) fn lend_inputs<'n>(&mut self, program: u32, names: &'n [String]) -> Result<(), &'n str> {
-        for name in names {
-            let index = self.globals.find_note(&input_note(program, name)).ok_or(name.as_str())?;
-            let value = self.globals.get(index).value.clone().unwrap_or_default();
-            self.lend(name, value);
-        }
-        Ok(())
-    }
-
-    /// Drops the values that were kept for the run of a program.
-    pub(crate) fn drop_inputs(&mut self, program: u32) {
-        let prefix = input_note(program, "");
-        let kept: Vec<String> = self
-            .globals
-            .kept()
-            .map(|global| global.name)
-            .filter(|name| name.starts_with(&prefix))
-            .map(str::to_owned)
-            .collect();
-        for name in kept {
-            let index = self.globals.index(&name);
-            self.globals.set(index, Global::default());
-        }
-        self.commit(&Value::Nil);
     }
 
     /// Defines a name, or removes its definition, for the embedder.
@@ -389,11 +356,15 @@ impl Core {
     }
 
     /// Copies what persists between evaluations. The copy is charged for all values that the two share.
+    ///
+    /// The copy has none of the runs that wait: each is resumed once.
     pub(crate) fn fork(&mut self) -> Core {
         let meter = Meter::new(self.meter.limits.clone(), self.meter.memory_counted, std::time::Duration::ZERO);
+        let mut globals = self.globals.fork();
+        globals.forget_waiting();
         Core {
             heap: self.heap.fork(),
-            globals: self.globals.fork(),
+            globals,
             programs: self.programs,
             account: Account::of(self.account.live()),
             ..Core::new(meter, HostAccess::none(), self.registry.clone(), self.stacks.clone())
@@ -464,6 +435,9 @@ impl Core {
         let (meter, host) = (&mut self.meter, &self.host);
         // The changes are kept even if the time limit is exceeded during the sweep.
         self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
+        if self.globals.has_waited {
+            self.keep_replaced();
+        }
         let defined = self.globals.commit();
         // A definition of the program replaces a binding for the evaluation.
         self.lent.retain(|(index, _)| !defined.iter().any(|name| name == self.globals.name(*index)));
@@ -520,7 +494,7 @@ impl Core {
 }
 
 /// True for the qualified names of the language's own notes in the table of definitions.
-fn is_note(name: &str) -> bool {
+pub(super) fn is_note(name: &str) -> bool {
     split_name(name).0.is_some()
 }
 

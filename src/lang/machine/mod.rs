@@ -12,6 +12,7 @@ mod look_ups;
 mod rows;
 mod similar;
 mod stacks;
+mod waiting;
 
 pub use bindings::{Binding, Bindings};
 pub use branch::Branch;

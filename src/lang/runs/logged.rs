@@ -86,6 +86,14 @@ impl Entry {
         reply + (self.arguments.len() + question + 200) as u64
     }
 
+    /// Returns the question about a call whose outcome is unknown.
+    pub fn unknown_question(&self) -> Question {
+        let Entry { id, server, tool, arguments, .. } = self.clone();
+        let arguments = self.question.as_ref().map_or(arguments, |question| question.arguments.clone());
+        let reason = "it is not known whether it was made".to_owned();
+        Question { id, server, tool, arguments, reason, is_guarded: false }
+    }
+
     /// Forgets the arguments and the outcome of a call, for which there is no room.
     pub(super) fn forget(&mut self) {
         (self.state, self.arguments, self.question) = (CallState::Forgotten, String::new(), None);

@@ -22,6 +22,8 @@ pub struct Recorder<H> {
     replies: Option<Replies>,
     /// The plan to which the run is held.
     bounds: Option<Arc<PlanBounds>>,
+    /// True if a person is asked about a call whose outcome is unknown.
+    asks_about_unknown: bool,
     /// The calls on which this evaluation has the decision: they are not asked about again.
     decided: Mutex<HashSet<CallId>>,
 }
@@ -29,7 +31,15 @@ pub struct Recorder<H> {
 impl<H> Recorder<H> {
     /// Creates the host of a run with that log.
     pub fn new(inner: H, log: Arc<RunLog>) -> Recorder<H> {
-        Recorder { inner, log, is_strict: false, replies: None, bounds: None, decided: Mutex::default() }
+        Recorder {
+            inner,
+            log,
+            is_strict: false,
+            replies: None,
+            bounds: None,
+            asks_about_unknown: false,
+            decided: Mutex::default(),
+        }
     }
 
     /// Refuses calls without an entry, so that nothing is called.
@@ -50,12 +60,21 @@ impl<H> Recorder<H> {
         Recorder { bounds, ..self }
     }
 
+    /// Suspends the run again at a call whose outcome is unknown, instead of ending it.
+    #[must_use]
+    pub fn asking_about_unknown(self) -> Recorder<H> {
+        Recorder { asks_about_unknown: true, ..self }
+    }
+
     fn decided(&self) -> MutexGuard<'_, HashSet<CallId>> {
         self.decided.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the logged reply to a call, or the arguments that were approved for it.
     fn logged(&self, entry: Entry) -> Result<ToolReply, Option<Arc<str>>> {
+        if self.asks_about_unknown && entry.state == CallState::Unknown {
+            return Ok(ToolReply::Ask(Box::new(entry.unknown_question())));
+        }
         if let Some(question) = &entry.question
             && !self.decided().contains(&entry.id)
         {
@@ -180,12 +199,15 @@ where
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {
         // The questions of the log are those of the host; an isolated evaluation may claim anything.
         let asked: Vec<Option<Entry>> = questions.iter().map(|question| self.log.entry(&question.id)).collect();
-        let is_open = |entry: &&Entry| entry.decision.is_none();
+        let is_open = |entry: &&Entry| entry.decision.is_none() && entry.state != CallState::Unknown;
         let open: Vec<Question> =
             asked.iter().flatten().filter(is_open).filter_map(|entry| entry.question.as_deref().cloned()).collect();
         let mut answers = if open.is_empty() { Vec::new() } else { self.inner.decide(&open) }.into_iter();
         let decide = |entry: Option<Entry>| {
             let none = || Decision::Unavailable("no one was asked about it".to_owned());
+            if self.asks_about_unknown && entry.as_ref().is_some_and(|entry| entry.state == CallState::Unknown) {
+                return Decision::Pending;
+            }
             let Some(Entry { id, question: Some(question), decision, .. }) = entry else { return none() };
             let decision = match decision.or_else(|| answers.next()).unwrap_or_else(none) {
                 Decision::Pending if !self.log.is_kept() => Decision::Unavailable(format!(
@@ -226,6 +248,10 @@ where
 
     fn audience(&self) -> Audience {
         self.inner.audience()
+    }
+
+    fn takes_values(&self) -> bool {
+        self.inner.takes_values()
     }
 
     fn servers(&self) -> Vec<Server> {

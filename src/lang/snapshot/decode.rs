@@ -112,13 +112,13 @@ fn row_parts(form: &Form) -> (&str, &[Form]) {
 struct Decoder<'m> {
     machine: &'m mut Machine,
     source: &'m Arc<Source>,
-    rows: HashMap<i64, Form>,
+    rows: HashMap<i64, &'m Form>,
     objects: HashMap<i64, Object>,
     /// Cells and the forms of their states. The states are restored after all rows have been read.
-    cells: Vec<(Arc<Handle>, Form)>,
+    cells: Vec<(Arc<Handle>, &'m Form)>,
 }
 
-impl Decoder<'_> {
+impl<'m> Decoder<'m> {
     fn damaged(&self, form: &Form) -> Error {
         let (line, column) = self.source.line_column(form.span.start);
         Error::new("SnapshotError", format!("the snapshot is damaged at line {line}, column {column}"))
@@ -137,7 +137,7 @@ impl Decoder<'_> {
     }
 
     /// Reads all rows in dependency order: each after the rows that it refers to.
-    fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
+    fn read_rows(&mut self, forms: &'m [Form]) -> Outcome<()> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
                 if let (
@@ -148,9 +148,9 @@ impl Decoder<'_> {
                     let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
                     let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
                     self.objects.insert(*id, Object::Value(value));
-                    self.cells.push((handle, content.clone()));
+                    self.cells.push((handle, content));
                 }
-                self.rows.insert(*id, content.clone());
+                self.rows.insert(*id, content);
             }
         }
         let mut waiting: Vec<i64> = self.rows.keys().copied().collect();
@@ -161,14 +161,14 @@ impl Decoder<'_> {
             if self.objects.contains_key(&id) {
                 continue;
             }
-            let Some(form) = self.rows.get(&id).cloned() else {
+            let Some(form) = self.rows.get(&id).copied() else {
                 return Err(Error::new("SnapshotError", format!("the snapshot has no object {id}")).into());
             };
             let mut missing = Vec::new();
-            references(&form, &mut missing);
+            references(form, &mut missing);
             missing.retain(|id| !self.objects.contains_key(id));
             if missing.is_empty() {
-                let object = self.object(&form)?;
+                let object = self.object(form)?;
                 self.objects.insert(id, object);
                 continue;
             }
@@ -181,7 +181,7 @@ impl Decoder<'_> {
             waiting.extend(missing);
         }
         for (handle, form) in std::mem::take(&mut self.cells) {
-            let (_, [word, value, notes @ ..]) = row_parts(&form) else { return Err(self.damaged(&form).into()) };
+            let (_, [word, value, notes @ ..]) = row_parts(form) else { return Err(self.damaged(form).into()) };
             let value = self.value(value)?;
             let state = match word.as_symbol() {
                 Some("waiting") => State::Waiting(value),
@@ -195,7 +195,7 @@ impl Decoder<'_> {
                     _ => None,
                 };
                 let validator = self.value(validator)?;
-                let Value::Map(watches) = self.value(watches)? else { return Err(self.damaged(&form).into()) };
+                let Value::Map(watches) = self.value(watches)? else { return Err(self.damaged(form).into()) };
                 self.machine.core.heap.annotate(&handle, Notes { metadata, validator, watches })?;
             }
         }

@@ -185,6 +185,8 @@ impl World {
             fuel: 0,
             memory: 0,
             approved: None,
+            values: None,
+            room: u64::MAX,
         };
         if with(Obstacle::RunLogFails) {
             let question = lang::Question {

@@ -47,6 +47,8 @@ impl Function for Closure {
                 fuel: 0,
                 memory: 0,
                 approved: None,
+                values: None,
+                room: u64::MAX,
             };
             let handle = CancelHandle::new();
             let _guard = handle.cancel_on_drop();

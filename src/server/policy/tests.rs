@@ -173,6 +173,8 @@ fn call_of(tool: &Tool) -> ToolCall {
         fuel: 0,
         memory: 0,
         approved: None,
+        values: None,
+        room: u64::MAX,
     }
 }
 

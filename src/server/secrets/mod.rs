@@ -215,6 +215,7 @@ impl Secrets {
                 Cow::Owned(redacted) => redacted,
             }),
             ToolReply::Text(text) => ToolReply::Text(self.redact_own(text)),
+            ToolReply::Marked(text) => ToolReply::Marked(self.redact_own(text)),
             ToolReply::Error(error) => ToolReply::Error(self.redact_error(error)),
             ToolReply::Denied(text) => ToolReply::Denied(self.redact_own(text)),
             ToolReply::Unapproved(text) => ToolReply::Unapproved(self.redact_own(text)),

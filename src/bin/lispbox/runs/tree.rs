@@ -114,7 +114,7 @@ fn call_node(entry: &Entry) -> CallNode {
 
 fn text_of(reply: &ToolReply) -> Option<String> {
     match reply {
-        ToolReply::Json(text) | ToolReply::Text(text) => Some(text.clone()),
+        ToolReply::Json(text) | ToolReply::Text(text) | ToolReply::Marked(text) => Some(text.clone()),
         ToolReply::Error(error) => Some(error.message.clone()),
         ToolReply::Denied(why) | ToolReply::Unapproved(why) | ToolReply::Diverged(why) | ToolReply::Unplanned(why) => {
             Some(why.clone())

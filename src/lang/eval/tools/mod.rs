@@ -4,6 +4,7 @@ mod arguments;
 mod values;
 
 use super::Machine;
+use crate::convert;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Halt, Outcome};
 use crate::foreign_text;
@@ -201,6 +202,8 @@ impl Machine {
         let text = json::write(self, &arguments, &Layout::default());
         self.check_unknown()?;
         let mut text = text?;
+        let host = self.core.host.clone();
+        let values = if host.takes_values() { Some(convert::plain(self, &arguments)?) } else { None };
         // A run that has been cancelled makes no further call.
         self.check_time()?;
         self.core.meter.call()?;
@@ -213,7 +216,6 @@ impl Machine {
             outcome: "running".into(),
             note: None,
         });
-        let host = self.core.host.clone();
         let started = host.monotonic();
         let mut asked = 0;
         let reply = loop {
@@ -227,6 +229,8 @@ impl Machine {
                 fuel: self.core.meter.fuel_spent(),
                 memory: crate::meter::live(),
                 approved: None,
+                values: values.clone(),
+                room: self.core.meter.limits.memory.saturating_sub(crate::meter::live()),
             };
             let reply = self.call_host(&call);
             let ToolReply::Ask(question) = &*reply else { break reply };
@@ -256,10 +260,10 @@ impl Machine {
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
         let outcome = match (&value, &*reply) {
-            (Err(_), ToolReply::Json(_) | ToolReply::Text(_)) => "unreadable",
+            (Err(_), ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_)) => "unreadable",
             _ => reply.outcome(),
         };
-        if matches!(&*reply, ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Rehearsed) {
+        if reply.outcome() == "ok" || matches!(&*reply, ToolReply::Rehearsed) {
             self.core.look_ups.unnamed(|| values::unnamed(tool, &arguments));
         }
         if let Some(record) = self.core.calls.get_mut(record) {
@@ -283,6 +287,10 @@ impl Machine {
             ToolReply::Text(text) => {
                 self.reserve(text.len() as u64)?;
                 Ok(Value::string(text))
+            }
+            ToolReply::Marked(text) => {
+                self.reserve(text.len() as u64)?;
+                json::parse_marked(self, text)
             }
             ToolReply::Rehearsed => Ok(self.unknown_result(&name())),
             ToolReply::Error(error) => Err(tool_error(error, &name()).into()),

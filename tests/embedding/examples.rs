@@ -63,7 +63,7 @@ fn the_blocking_one_refuses_what_is_no_session() {
 }
 
 #[cfg(feature = "cli")]
-#[path = "http_client/mod.rs"]
+#[path = "../http_client/mod.rs"]
 mod http_client;
 
 #[cfg(feature = "cli")]
@@ -127,6 +127,39 @@ mod assistant {
         assert_eq!((response.status, &response.message()["error"]), (404, &json!("BadRequest")), "{response:?}");
         let response = post(&mut server.connect(), "ann", &" ".repeat(3 << 20));
         assert_eq!((response.status, &response.message()["error"]), (413, &json!("BadRequest")), "{response:?}");
+    }
+
+    #[test]
+    fn a_mail_waits_for_its_user_and_is_sent_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("assistant.db");
+        let server = start(&database);
+        let program = "(def to \"bob@example.org\") (mail/send {:to to :text \"hello\"})";
+        let record = run(&server, "ann", program);
+        assert_eq!(record["status"], "suspended", "{record}");
+        assert!(record["text"].as_str().is_some_and(|text| text.contains("bob@example.org")), "{record}");
+        // Another program of the user goes on meanwhile, and the process ends.
+        run(&server, "ann", "(def to \"eve@example.org\")");
+        drop(server);
+
+        let server = start(&database);
+        let waiting = server.request("GET", "/users/ann/runs", "", b"").message();
+        let questions = waiting[0]["questions"][0].as_str().unwrap_or_default().to_owned();
+        assert_eq!((&waiting[0]["run"], waiting.as_array().map(Vec::len)), (&json!(1), Some(1)), "{waiting}");
+        assert!(questions.contains("bob@example.org") && questions.starts_with("mail/send "), "{questions}");
+        let decide = |decision: &[u8]| server.request("POST", "/users/ann/runs/1", "", decision);
+        assert_eq!(decide(b"perhaps").status, 400);
+        let record = decide(b"approve").message();
+        assert_eq!(
+            (&record["status"], &record["json"]),
+            (&json!("ok"), &json!("sent 5 characters to bob@example.org"))
+        );
+        assert_eq!(
+            (decide(b"approve").status, decide(b"approve").message()["error"].clone()),
+            (404, json!("UnknownRun"))
+        );
+        assert_eq!(run(&server, "ann", "to")["json"], "eve@example.org");
+        assert_eq!(server.request("GET", "/users/ann/runs", "", b"").message(), json!([]));
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! Reads the arguments of a tool, and says which one is wrong.
+
+use crate::convert::{self, ConvertError};
+use crate::error::suggest::{closest, did_you_mean};
+use crate::foreign_text;
+use crate::host::{ToolError, ToolErrorKind};
+use crate::value::Value;
+use crate::value::map::canonical;
+use serde::de::DeserializeOwned;
+
+/// Most names that a message lists.
+const LISTED: usize = 12;
+
+/// Reads the arguments of a tool of that name. A struct has these fields; it takes no others.
+///
+/// # Errors
+/// Returns an error that names the argument.
+pub(super) fn read<A: DeserializeOwned>(
+    arguments: &Value,
+    fields: Option<&[&str]>,
+    name: &str,
+) -> Result<A, ToolError> {
+    let keys: Vec<&str> = match arguments {
+        Value::Map(map) => map.iter().filter_map(|(key, _)| key.as_text()).collect(),
+        _ => Vec::new(),
+    };
+    if let Some(fields) = fields
+        && let Some(unknown) = keys.iter().find(|key| !is_among(key, fields))
+    {
+        let left = fields.iter().copied().filter(|field| !keys.iter().any(|key| canonical(key) == canonical(field)));
+        let close = closest(unknown, left).map(did_you_mean);
+        let known = if fields.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", listed(fields)) };
+        return Err(error(format!("`{name}` has no argument `{unknown}`; {known}"), close));
+    }
+    convert::from_plain_strictly(arguments).map_err(|unfit| explain(&unfit, &keys, name))
+}
+
+/// Returns whether a key is one of these names, in any spelling.
+fn is_among(key: &str, names: &[&str]) -> bool {
+    names.contains(&key) || names.iter().any(|name| canonical(name) == canonical(key))
+}
+
+/// Lists names in backticks.
+fn listed(names: &[&str]) -> String {
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0..=LISTED => shown.join(", "),
+        count => format!("{} and {} more", shown.join(", "), count - LISTED),
+    }
+}
+
+/// Explains why the arguments do not fit the type.
+fn explain(unfit: &ConvertError, keys: &[&str], name: &str) -> ToolError {
+    let place = unfit.place();
+    if let Some(missing) = unfit.missing() {
+        let inside = if place.is_empty() { String::new() } else { format!(" in `{place}`") };
+        let slip = closest(missing, keys.iter().copied()).filter(|_| place.is_empty());
+        let slip = slip.map(|slip| format!("Did you mean {missing} instead of {slip}?"));
+        return error(format!("`{name}` needs the argument `{missing}`{inside}"), slip);
+    }
+    let what = if place.is_empty() { "the arguments".to_owned() } else { format!("argument `{place}`") };
+    error(format!("{what} of `{name}`: {}", unfit.message()), None)
+}
+
+fn error(message: String, suggestion: Option<String>) -> ToolError {
+    // Names and values come from the program.
+    let suggestion = suggestion.map(|suggestion| foreign_text::line(&suggestion));
+    ToolError { kind: ToolErrorKind::Arguments, message: foreign_text::line(&message), suggestion }
+}

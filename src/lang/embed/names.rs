@@ -1,0 +1,48 @@
+//! Names of tools and functions, in the spellings that programs can use.
+
+use crate::form::{Form, FormKind};
+use crate::value::map::canonical;
+use std::fmt;
+
+/// The reason why a tool or a function is not added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is not `server/tool` or `namespace/function`, or a program cannot write it.
+    Name(String),
+    /// The name is taken, perhaps in another spelling that means the same.
+    Taken(String),
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Name(name) => {
+                write!(
+                    f,
+                    "expected a name with two parts that a program can write, such as `mail/search`, got `{name}`"
+                )
+            }
+            RegisterError::Taken(name) => write!(f, "the name `{name}` is taken; give it another name"),
+        }
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
+/// Splits a name of two parts; `None` if it has not, or if a program cannot write it.
+pub(crate) fn split_name(name: &str) -> Option<(&str, &str)> {
+    let parts = name.split_once('/')?;
+    (is_symbol(name) && !parts.0.is_empty() && !parts.1.is_empty() && !parts.1.contains('/')).then_some(parts)
+}
+
+/// Returns the one spelling of a name of two parts that all others mean.
+pub(crate) fn canonical_name(server: &str, tool: &str) -> String {
+    format!("{}/{}", canonical(server), canonical(tool))
+}
+
+/// Returns whether the reader reads a text as that symbol.
+pub(super) fn is_symbol(name: &str) -> bool {
+    let read = crate::reader::read(name);
+    matches!(read.as_deref(), Ok([Form { kind: FormKind::Symbol(read), .. }]) if read == name)
+}

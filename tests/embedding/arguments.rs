@@ -1,0 +1,93 @@
+//! Errors of arguments name the argument, in the words of the server.
+
+use crate::common::engine;
+use lispbox::lang::{Call, Failure, NoArguments, Tools, World};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "only the reading matters")]
+struct Mail {
+    to: String,
+    subject: Option<String>,
+    #[serde(default)]
+    options: Options,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+#[allow(dead_code, reason = "only the reading matters")]
+struct Options {
+    urgent: bool,
+    copies: Vec<Copy>,
+}
+
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "only the reading matters")]
+struct Copy {
+    to: String,
+    kind: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Open,
+    Blind,
+}
+
+fn refused(program: &str) -> (String, Option<String>) {
+    let mut tools = Tools::new();
+    tools.tool("mail/send", |_: Mail, _: &Call| Ok("sent"));
+    tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+    let outcome = engine().session().run(program).eval::<String>(&World::new(tools)).expect("it succeeds");
+    let Failure { error, message, suggestion, .. } = *outcome.into_result().expect_err("it is refused");
+    assert_eq!(error, "ToolArgumentError", "{message}");
+    (message, suggestion)
+}
+
+fn message(program: &str) -> String {
+    refused(program).0
+}
+
+#[test]
+fn a_misspelt_argument_is_named_with_the_one_that_was_meant() {
+    assert_eq!(
+        refused("(mail/send {:to \"ann\" :subjct \"hi\"})"),
+        (
+            "`mail/send` has no argument `subjct`; it takes `to`, `subject`, `options`".to_owned(),
+            Some("Did you mean subject?".to_owned())
+        )
+    );
+}
+
+#[test]
+fn an_extra_argument_is_refused() {
+    assert_eq!(
+        refused("(mail/send {:to \"ann\" :colour \"red\"})"),
+        ("`mail/send` has no argument `colour`; it takes `to`, `subject`, `options`".to_owned(), None)
+    );
+    assert_eq!(message("(mail/unread {:since 1})"), "`mail/unread` has no argument `since`; it takes none");
+    // Fields of arguments too.
+    assert_eq!(
+        message("(mail/send {:to \"ann\" :options {:urgnt true}})"),
+        "argument `options` of `mail/send`: there is no field `urgnt` among `urgent`, `copies`"
+    );
+}
+
+#[test]
+fn a_missing_argument_is_named() {
+    assert_eq!(message("(mail/send {:subject \"hi\"})"), "`mail/send` needs the argument `to`");
+    assert_eq!(
+        message("(mail/send {:to \"ann\" :options {:copies [{:kind \"open\"}]}})"),
+        "`mail/send` needs the argument `to` in `options.copies[0]`"
+    );
+}
+
+#[test]
+fn a_wrong_argument_is_named_with_its_place() {
+    assert_eq!(message("(mail/send {:to 7})"), "argument `to` of `mail/send`: expected a string, got 7 (an integer)");
+    assert_eq!(
+        message("(mail/send {:to \"ann\" :options {:copies [{:to \"bob\" :kind \"blnd\"}]}})"),
+        "argument `options.copies[0].kind` of `mail/send`: unknown variant `blnd`, expected `open` or `blind`"
+    );
+}
