@@ -52,6 +52,7 @@
 mod absent;
 mod builtin;
 mod convert;
+mod effects;
 mod embed;
 mod engine;
 mod environment;
@@ -91,6 +92,7 @@ mod span;
 pub mod value;
 
 pub use convert::ConvertError;
+pub use effects::{Attempt, CutOff, MadeCalls};
 pub use embed::{
     Call, CallReport, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError, NoArguments,
     NoQuestion, Outcome, Program, Progress, Report, RestoreError, Run, RunError, SessionError, SettleError, Suspended,
@@ -135,8 +137,8 @@ pub use native::{ArityRange, Builtin};
 pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
-    CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies, RunLog, Stage,
-    Timing, Witness, at_most,
+    CallState, Draw, EarlierCall, Entry, Happened, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder,
+    Replies, RunLog, Stage, Timing, Witness, at_most, in_order,
 };
 #[doc(hidden)]
 pub use session::Request;
