@@ -238,6 +238,30 @@ fn each_further_failure_adds_to_what_is_not_repeated_and_what_is_left_out_is_sai
 }
 
 #[test]
+fn the_attempts_of_a_run_are_shown_as_one_history() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start(&configuration(folder.path()), &["--store", store]);
+        let run = run_of(&client.eval("(notes/add {:line \"1\"}) (/ 1 0)"));
+        go_on(&mut client, &run, "(notes/add {:line \"1\"}) (notes/add {:line \"2\"}) (nth [] 1)");
+        let shown = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+            command.args(["runs", "--store", store, "show", &run]);
+            printed(&command.output().expect("the binary runs"))
+        };
+        let failed = shown();
+        assert!(failed.starts_with(&format!("run {run}: failed\n")), "{failed}");
+        let attempts: Vec<&str> = failed.lines().filter(|line| line.starts_with("attempt ")).collect();
+        assert_eq!(attempts.len(), 2, "{failed}");
+        assert!(attempts[0].contains(" UTC: ArithmeticError: "), "{failed}");
+        assert!(failed.contains("made so far: notes/add 2 times\ncalls answered from earlier attempts: 1"), "{failed}");
+        assert!(!go_on(&mut client, &run, "(notes/add {:line \"1\"})").is_error);
+        let ended = shown();
+        assert!(ended.starts_with(&format!("run {run}: ok\n")) && ended.contains("attempt 2, until "), "{ended}");
+    });
+}
+
+#[test]
 fn reads_are_made_anew_unless_the_logged_ones_are_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("sessions.db").display());

@@ -262,8 +262,7 @@ fn is_like_ours(line: &str) -> bool {
     }
     let Some((words, behind)) = inside.split_once(':') else { return false };
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
-    let is_ours =
-        ["session", "warning", "truncated", "elided", "defined", "note", "running"].contains(&words.trim_end());
+    let is_ours = ["session", "warning", "truncated", "elided", "defined", "note"].contains(&words.trim_end());
     // `[a :b]` is a vector.
     is_ours
         || (words.starts_with(char::is_alphabetic)
@@ -363,6 +362,8 @@ mod tests {
             "[１ tool call]",
             "[nothing was defined; 1 tool call]",
             "[3 more notes]",
+            "[made before the error: t/mark 4 times]",
+            "[4 calls answered from earlier attempts]",
             "[note: x]",
             "[redacted: x]",
             "printed:",
