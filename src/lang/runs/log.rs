@@ -52,6 +52,8 @@ struct State {
     at: HashMap<CallId, usize>,
     /// The calls of earlier attempts that are still to be asked for.
     untaken: Untaken,
+    /// True once a call is known as a change.
+    has_change: bool,
     /// The size of the changes that are kept.
     change_bytes: u64,
     /// The size of all that is logged.
@@ -81,8 +83,9 @@ impl RunLog {
         let at = logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
         let bytes = logged.bytes();
         let is_full = keep == Keep::Nothing;
-        let (form, drawn, told, changed) = (0, (0, 0), 0, None);
-        let state = State { keep, logged, at, untaken, change_bytes, bytes, is_full, form, drawn, told, changed };
+        let (form, drawn, told, changed, has_change) = (0, (0, 0), 0, None, false);
+        let state =
+            State { keep, logged, at, untaken, has_change, change_bytes, bytes, is_full, form, drawn, told, changed };
         RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false, attempt }
     }
 
@@ -272,6 +275,8 @@ impl RunLog {
         change(entry);
         let after = entry.bytes();
         let copy = self.journal.is_some().then(|| entry.clone());
+        let is_change = entry.is_change;
+        state.has_change |= is_change;
         state.bytes = state.bytes + after - before;
         state.has_changed(at);
         copy
@@ -399,6 +404,9 @@ impl State {
 
     /// Returns true if a call is a change that is kept, though there is no room for the log as a whole.
     fn keeps_change(&self, id: &CallId, reply: &ToolReply, most: u64) -> bool {
+        if !self.has_change {
+            return false;
+        }
         let entry = self.at.get(id).map(|at| &self.logged.calls[*at]);
         entry.is_some_and(|entry| entry.is_change && self.change_bytes + entry.bytes() + reply_bytes(reply) <= most)
     }
