@@ -45,7 +45,18 @@ const LANGUAGE: House = House {
         &["convert", "expand", "json", "resolve", "runs"],
         &["eval"],
         &["builtin", "plan", "prelude", "snapshot"],
-        &["embed", "engine", "environment", "evaluation", "foreign", "planned", "preview", "reply", "session"],
+        &[
+            "effects",
+            "embed",
+            "engine",
+            "environment",
+            "evaluation",
+            "foreign",
+            "planned",
+            "preview",
+            "reply",
+            "session",
+        ],
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[

@@ -465,6 +465,7 @@ pub fn diagnose(signal: &Signal) -> (Status, Failure) {
                 Halt::Suspended => (Status::Suspended, "Suspended", None),
                 Halt::Diverged(_) => (Status::Error, "ReplayDiverged", None),
                 Halt::Unplanned(_) => (Status::Error, "PlanExceeded", None),
+                Halt::Repeated(_) => (Status::Error, "EffectRepeated", None),
                 Halt::Rehearsed(_) => (Status::Error, "RehearsedResult", None),
             };
             let rendered = format!("{code}: {message}");

@@ -52,6 +52,7 @@
 mod absent;
 mod builtin;
 mod convert;
+mod effects;
 mod embed;
 mod engine;
 mod environment;
@@ -92,6 +93,7 @@ pub mod value;
 
 pub use convert::ConvertError;
 pub use convert::exact::{self, Exact, Scalar};
+pub use effects::{Attempt, CutOff, MadeCalls};
 pub use embed::{
     Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError,
     NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError, Run, RunError,
@@ -137,8 +139,8 @@ pub use native::{ArityRange, Builtin};
 pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
-    CallState, Draw, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies, RunLog, Stage,
-    Timing, Witness, at_most,
+    CallState, Draw, EarlierCall, Entry, Happened, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder,
+    Replies, RunLog, Stage, Timing, Witness, at_most, in_order,
 };
 #[doc(hidden)]
 pub use session::Request;

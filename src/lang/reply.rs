@@ -1,5 +1,6 @@
 //! The record of an evaluation: the common source of agent replies, terminal output, log lines and `--json`.
 
+use super::effects::{Attempt, CutOff, MadeCalls, failed_calls};
 use super::error::ErrorCode;
 use super::host::CallRecord;
 use super::meter;
@@ -73,9 +74,18 @@ pub struct Reply {
     /// The handle of the session, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The identity of a suspended run, if the server reports one.
+    /// The identity of a run that is suspended or did not end well, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The calls that have changed something, or may have, by tool, if the program did not end well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeCalls>,
+    /// The relation of the evaluation to earlier attempts of its run, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+    /// A program before this one that was cut off without a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<Box<CutOff>>,
     /// The calls that were not made, if the evaluation was a rehearsal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Rehearsed>,
@@ -382,6 +392,9 @@ impl Reply {
             notes,
             session,
             run,
+            made,
+            attempt,
+            cut_off,
             rehearsed,
             plan,
             spent: _,
@@ -411,6 +424,11 @@ impl Reply {
         if let Some(mark) = mark {
             copy_by(mark, |mark| Box::new(Mark { calls: apart(&mark.calls), ..(**mark).clone() }));
         }
+        if made.capacity() > 0 {
+            copy(made);
+        }
+        attempt.iter_mut().for_each(copy);
+        cut_off.iter_mut().for_each(copy);
         rehearsed.iter_mut().for_each(copy);
         plan.iter_mut().for_each(copy);
         failure.iter_mut().for_each(copy);
@@ -443,7 +461,10 @@ impl Reply {
                 (earlier, value) => format!("{earlier}\n{value}"),
             },
         };
-        let closing = self.closing();
+        if let Some(line) = self.cut_off_line() {
+            out = if out.is_empty() { line } else { format!("{line}\n{out}") };
+        }
+        let closing = self.closing() + &self.effects();
         if !self.prints.is_empty() {
             let before = if out.is_empty() { "" } else { "\nprinted:\n" };
             let room = limit.saturating_sub(out.len() + before.len() + closing.len() + 40);
@@ -520,7 +541,12 @@ impl Reply {
             let failed =
                 self.calls.iter().filter(|call| !["ok", "asked", "rehearsed"].contains(&&*call.outcome)).count();
             let plural = if made == 1 { "" } else { "s" };
-            let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            let failures = if failed > 0 {
+                let error = self.failure.as_ref().map(|failure| failure.error.as_str());
+                format!(", {failed} failed{}", failed_calls(&self.calls, error))
+            } else {
+                String::new()
+            };
             parts.push(format!("{made} tool call{plural}{failures}"));
         }
         let mut notes = call_notes(&self.calls);

@@ -84,6 +84,7 @@ pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Questio
 pub use protocol::replies::ReplyForm;
 pub use quarantine::Quarantine;
 pub use runs::LONGEST_RUN_KEY;
+pub use runs::attempts::EndedAttempt;
 pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::recorded::{RecordOptions, Recorded, fingerprint};

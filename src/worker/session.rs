@@ -494,7 +494,7 @@ impl<'a> Conversation<'a> {
                 return Err(WorkerFailure::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
-            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into(), note: None });
+            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into(), note: None, failed: None });
             calls.len() - 1
         };
         // A worker that misreports the time gets no more of it.

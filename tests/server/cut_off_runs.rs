@@ -53,12 +53,12 @@ fn a_call_that_was_being_made_when_the_process_of_its_program_died_waits_for_a_p
 }
 
 #[test]
-fn a_program_that_ends_leaves_no_record_behind() {
+fn a_program_that_ends_well_leaves_no_record_behind() {
     crate::databases::on_each_store(|store| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut client = Client::start(&configuration(folder.path()), &["--store", store]);
         let before = listed(store).len();
-        for program in ["(notes/add {:line \"1\"})", "(notes/add {:line \"2\"}) (/ 1 0)", "(notes/none)"] {
+        for program in ["(notes/add {:line \"1\"})", "(notes/add {:line \"2\"}) 3", "(notes/none) (/ 1 0)"] {
             client.eval(program);
         }
         assert_eq!((listed(store).len(), lines(folder.path(), "added").len()), (before, 2));

@@ -29,6 +29,7 @@ mod bounds;
 mod cut_off_runs;
 mod downstream;
 mod events;
+mod failed_runs;
 mod faults;
 #[cfg(unix)]
 mod forks;

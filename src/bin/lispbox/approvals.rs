@@ -218,7 +218,12 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             }
         };
         let (state, open) = (run.state(), run.open());
-        if matches!(state, RunState::Ended | RunState::Running | RunState::Begun) && !all {
+        let is_settled = match state {
+            RunState::Ended | RunState::Running | RunState::Begun => true,
+            RunState::Failed => open.is_empty(),
+            RunState::Waiting | RunState::Decided => false,
+        };
+        if is_settled && !all {
             continue;
         }
         count += 1;
@@ -280,7 +285,7 @@ fn show(key: &Key, run: &StoredRun) {
     }
     let has_unknown = run.open().iter().any(|call| call.is_unknown);
     match run.state() {
-        RunState::Waiting if has_unknown => outln!(
+        RunState::Waiting | RunState::Failed if has_unknown => outln!(
             "\nFind out at the server of the tool whether the call happened, then: \
              lispbox approvals settle {} --call N --happened JSON | --did-not-happen",
             key.handle
@@ -290,6 +295,11 @@ fn show(key: &Key, run: &StoredRun) {
         RunState::Running => outln!("\nA server process evaluates the program."),
         RunState::Begun => {
             outln!("\nIts process died. The program goes on with the next call that names the run or has its run key.")
+        }
+        RunState::Failed => {
+            outln!(
+                "\nThe program failed after it has made changes. A corrected one that names the run repeats none of them."
+            )
         }
         RunState::Ended => {}
     }
@@ -332,6 +342,6 @@ fn left(run: &StoredRun) -> String {
     let left = grants::until(run.expires());
     match run.state() {
         RunState::Ended => format!("kept for {left}"),
-        RunState::Waiting | RunState::Decided | RunState::Running | RunState::Begun => format!("expires in {left}"),
+        _ => format!("expires in {left}"),
     }
 }

@@ -47,8 +47,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "run/status",
         &["[]", "[run]"],
-        "The programs of this user that wait for approval or were cut off, each a map with `:run`, `:state` and open \
-         `:calls`; or that of one run.",
+        "The programs of this user that wait for approval, were cut off, or failed after they changed something, each a map \
+         with `:run`, `:state`, open `:calls` and the calls `:made`; or that of one run.",
         &[("(run/status)", "[]")],
         run_status,
     ),

@@ -103,6 +103,8 @@ codes! {
     DuplicateColumn,
     /// A map or set literal contains a key twice.
     DuplicateKey,
+    /// A program makes a call again that an earlier program has made, which did not end well.
+    EffectRepeated,
     /// An operation would take all of an infinite sequence.
     EndlessSequence,
     /// An exception that a program made with `ex-info`.

@@ -242,6 +242,8 @@ pub enum Halt {
     Diverged(String),
     /// A run leaves the plan to which it is held, as the text describes.
     Unplanned(String),
+    /// The program makes a call that an earlier program has made, as the text describes.
+    Repeated(String),
     /// The program used the result of this tool, which a rehearsal does not know. A handler would take the error for one of
     /// the tool.
     Rehearsed(String),

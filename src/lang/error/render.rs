@@ -143,7 +143,7 @@ pub fn halt_message(halt: &Halt) -> String {
         }
         Halt::Cancelled => "the evaluation was cancelled".to_string(),
         Halt::Suspended => "the run waits for the decision of a person".to_string(),
-        Halt::Diverged(how) | Halt::Unplanned(how) => how.clone(),
+        Halt::Diverged(how) | Halt::Unplanned(how) | Halt::Repeated(how) => how.clone(),
         Halt::Rehearsed(tool) => format!(
             "the result of `{tool}` is not known in a rehearsal, because the call was not made; the program may pass it \
              on, store it and return it, but not depend on it"

@@ -156,6 +156,16 @@ pub fn line(text: &str) -> String {
     line
 }
 
+/// Formats the beginning of a text in one line, sanitized by [`line`](fn@line): that many characters, and `…` if there are
+/// more.
+pub fn begun(text: &str, most: usize) -> String {
+    let text = line(&text[..text.floor_char_boundary(4 * LINE)]);
+    match text.char_indices().nth(most) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
 /// Splits a description into lines, each sanitized by [`line`](fn@line). Leading and trailing empty lines are removed,
 /// and runs of empty lines are collapsed into one.
 pub fn lines(text: &str) -> Vec<String> {
@@ -244,7 +254,10 @@ fn is_like_ours(line: &str) -> bool {
     let Some(inside) = head.strip_prefix('[') else { return false };
     let inside = inside.trim_start_matches(|c| c == '[' || is_before(c));
     let counted = inside.trim_start_matches(|c: char| c.is_ascii_digit() || c.is_whitespace());
-    if inside.starts_with("nothing was") || counted.starts_with("tool call") || counted.starts_with("more note") {
+    let is_counted = ["tool call", "more note", "call answered", "calls answered"];
+    if ["nothing was", "made before"].iter().any(|ours| inside.starts_with(ours))
+        || is_counted.iter().any(|ours| counted.starts_with(ours))
+    {
         return true;
     }
     let Some((words, behind)) = inside.split_once(':') else { return false };
@@ -349,6 +362,8 @@ mod tests {
             "[１ tool call]",
             "[nothing was defined; 1 tool call]",
             "[3 more notes]",
+            "[made before the error: t/mark 4 times]",
+            "[4 calls answered from earlier attempts]",
             "[note: x]",
             "[redacted: x]",
             "printed:",

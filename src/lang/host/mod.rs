@@ -95,6 +95,8 @@ pub enum ToolReply {
     /// The run is held to a plan, and the call is not part of it, as the text describes. Nothing was sent. The program
     /// cannot catch this.
     Unplanned(String),
+    /// An earlier program has made the call, as the text describes. Nothing was sent. The program cannot catch this.
+    Repeated(String),
     /// The call was not made, because the evaluation is a rehearsal. The program gets a value that it can pass on, but
     /// that it cannot look into.
     Rehearsed,
@@ -121,6 +123,7 @@ impl ToolReply {
             ToolReply::Unapproved(_) => "ToolNeedsApproval",
             ToolReply::Diverged(_) => "ReplayDiverged",
             ToolReply::Unplanned(_) => "PlanExceeded",
+            ToolReply::Repeated(_) => "EffectRepeated",
             ToolReply::Rehearsed => "rehearsed",
             ToolReply::Stopped => "stopped",
         }
@@ -506,6 +509,9 @@ pub struct CallRecord {
     /// A remark on how the call was made, such as that its arguments were changed to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The first arguments of a call that has failed, and why, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 impl CallRecord {

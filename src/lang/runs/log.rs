@@ -1,6 +1,7 @@
 //! The log of a run.
 
-use super::logged::{CallState, DRAW_BYTES, Draw, Entry, LogChange, Logged, Timing, reply_bytes, told_bytes};
+use super::logged::{CallState, DRAW_BYTES, Draw, Entry, Happened, LogChange, Logged, Timing, reply_bytes, told_bytes};
+use super::matched::{Untaken, reply_again};
 use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +24,9 @@ pub trait Journal: Send + Sync {
 /// The extent to which a log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// No replies: the run cannot be suspended.
+    /// The changes alone: the run cannot be suspended.
     Nothing,
-    /// The calls of the running form, with their replies.
+    /// The calls of the running form, with their replies, and the changes of the forms before.
     Form,
     /// All calls of the run, with their replies.
     Run,
@@ -37,6 +38,8 @@ pub struct RunLog {
     journal: Option<Arc<dyn Journal>>,
     most_bytes: u64,
     is_timed: bool,
+    /// The number of the attempt, from 0.
+    attempt: u32,
 }
 
 /// Most bytes of the calls that wait for a decision in a log that keeps nothing else.
@@ -47,6 +50,12 @@ struct State {
     logged: Logged,
     /// The position of each call in the log.
     at: HashMap<CallId, usize>,
+    /// The calls of earlier attempts that are still to be asked for.
+    untaken: Untaken,
+    /// True once a call is known as a change.
+    has_change: bool,
+    /// The size of the changes that are kept.
+    change_bytes: u64,
     /// The size of all that is logged.
     bytes: u64,
     /// True once there is no room for a reply: the run cannot be suspended any more.
@@ -63,12 +72,21 @@ struct State {
 impl RunLog {
     /// Creates a log, empty or that of a run that is resumed. Beyond `most_bytes`, nothing more is kept but that calls were
     /// made, and the run can no longer be suspended. Calls that wait for a decision may take as much again.
-    pub fn new(logged: Logged, keep: Keep, most_bytes: u64) -> RunLog {
+    pub fn new(mut logged: Logged, keep: Keep, most_bytes: u64) -> RunLog {
+        if logged.attempt > 0 {
+            for answers in logged.calls.iter().filter_map(|entry| entry.answers) {
+                logged.earlier.iter_mut().skip(answers as usize).take(1).for_each(|earlier| earlier.is_taken = true);
+            }
+        }
+        let (untaken, attempt) = (Untaken::of(&logged), logged.attempt);
+        let change_bytes = logged.changes().map(Entry::bytes).sum();
         let at = logged.calls.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
         let bytes = logged.bytes();
         let is_full = keep == Keep::Nothing;
-        let state = State { keep, logged, at, bytes, is_full, form: 0, drawn: (0, 0), told: 0, changed: None };
-        RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false }
+        let (form, drawn, told, changed, has_change) = (0, (0, 0), 0, None, false);
+        let state =
+            State { keep, logged, at, untaken, has_change, change_bytes, bytes, is_full, form, drawn, told, changed };
+        RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false, attempt }
     }
 
     /// Creates the log of a run that is never suspended: calls are kept only while a person is asked about them.
@@ -115,6 +133,11 @@ impl RunLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the number of the attempt, from 0.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
     /// Returns the content.
     pub fn logged(&self) -> Logged {
         self.state().logged.clone()
@@ -136,19 +159,22 @@ impl RunLog {
         state.at.get(id).map(|at| state.logged.calls[*at].clone())
     }
 
-    /// Adds a call that has not been sent, unless it is there.
-    pub(super) fn add(&self, call: &ToolCall) {
+    /// Adds a call that has not been sent, unless it is there. Returns the reply if an earlier attempt has made the call.
+    pub(super) fn add(&self, call: &ToolCall) -> Option<ToolReply> {
         let mut state = self.state();
         if state.at.contains_key(&call.id) {
-            return;
+            return None;
         }
         state.make_room(call.arguments.len() as u64, self.most_bytes);
-        let entry = Entry::new(call.id.clone(), call.server.clone(), call.tool.clone(), call.arguments.clone());
+        let mut entry = Entry::new(call.id.clone(), call.server.clone(), call.tool.clone(), call.arguments.clone());
+        let answers = state.untaken.take(call);
+        let reply = answers.and_then(|answers| state.take(answers, &mut entry));
         state.bytes += entry.bytes();
         let at = state.logged.calls.len();
         state.at.insert(call.id.clone(), at);
         state.has_changed(at);
         state.logged.calls.push(entry);
+        reply
     }
 
     /// Records that a call that may change something is about to be sent.
@@ -156,11 +182,28 @@ impl RunLog {
     /// # Errors
     /// Returns the reason why that is not stored, as a clause; the call must not be sent then.
     pub fn starting(&self, id: &CallId) -> Result<(), String> {
-        let entry = self.change(id, |entry| (entry.state, entry.is_sent) = (CallState::Started, true));
+        let entry = self.change(id, |entry| {
+            (entry.state, entry.is_sent, entry.is_change) = (CallState::Started, true, true);
+        });
         match (&self.journal, entry) {
             (Some(journal), Some(entry)) => journal.store(&entry),
             _ => Ok(()),
         }
+    }
+
+    /// Records that a call that may change something is about to be sent, which does no harm if it is made again.
+    pub fn changing(&self, id: &CallId) {
+        self.change(id, |entry| entry.is_change = true);
+    }
+
+    /// Records that a call was not sent after all.
+    pub fn unsent(&self, id: &CallId) {
+        self.change(id, |entry| (entry.is_sent, entry.is_change) = (false, false));
+    }
+
+    /// Returns whether the run has made a change, in this attempt or an earlier one.
+    pub fn has_changes(&self) -> bool {
+        self.state().logged.changes().next().is_some()
     }
 
     /// Records the reply to a call. The outcome of a call that was started is stored; an error of that is ignored, since
@@ -170,11 +213,16 @@ impl RunLog {
         let mut was_started = false;
         let is_kept = match reply {
             ToolReply::Ask(question) => self.state().has_room_to_ask(question, self.most_bytes),
-            reply => self.state().make_room(reply_bytes(reply), self.most_bytes),
+            reply => {
+                let mut state = self.state();
+                state.make_room(reply_bytes(reply), self.most_bytes) || state.keeps_change(id, reply, self.most_bytes)
+            }
         };
+        let mut change_bytes = 0;
         let entry = self.change(id, |entry| {
             was_started = entry.state == CallState::Started;
             entry.timing = timing;
+            change_bytes = if entry.is_change { entry.bytes() } else { 0 };
             match reply {
                 ToolReply::Ask(question) if is_kept => {
                     entry.question = Some(question.clone());
@@ -185,6 +233,9 @@ impl RunLog {
                 _ => entry.forget(),
             }
         });
+        if change_bytes > 0 {
+            self.state().change_bytes += change_bytes + reply_bytes(reply);
+        }
         if let (true, Some(journal), Some(entry)) = (was_started, &self.journal, entry) {
             let _ = journal.store(&entry);
         }
@@ -224,6 +275,8 @@ impl RunLog {
         change(entry);
         let after = entry.bytes();
         let copy = self.journal.is_some().then(|| entry.clone());
+        let is_change = entry.is_change;
+        state.has_change |= is_change;
         state.bytes = state.bytes + after - before;
         state.has_changed(at);
         copy
@@ -338,6 +391,26 @@ impl State {
         }
     }
 
+    /// Answers a call of this attempt by one of an earlier attempt. A call whose outcome is unknown stays to be asked for.
+    fn take(&mut self, answers: u32, entry: &mut Entry) -> Option<ToolReply> {
+        let earlier = self.logged.earlier.get_mut(answers as usize)?;
+        let reply = reply_again(&earlier.entry);
+        if earlier.entry.happened() != Happened::Unknown {
+            earlier.is_taken = true;
+            (entry.state, entry.answers) = (CallState::Done(reply.clone()), Some(answers));
+        }
+        Some(reply)
+    }
+
+    /// Returns true if a call is a change that is kept, though there is no room for the log as a whole.
+    fn keeps_change(&self, id: &CallId, reply: &ToolReply, most: u64) -> bool {
+        if !self.has_change {
+            return false;
+        }
+        let entry = self.at.get(id).map(|at| &self.logged.calls[*at]);
+        entry.is_some_and(|entry| entry.is_change && self.change_bytes + entry.bytes() + reply_bytes(reply) <= most)
+    }
+
     fn form_has_changed(&mut self) {
         let form = self.form;
         if let Some((_, forms)) = &mut self.changed {
@@ -351,7 +424,8 @@ impl State {
         if !self.is_full && self.bytes + bytes > most && self.keep == Keep::Run {
             for at in 0..self.logged.calls.len() {
                 let entry = &mut self.logged.calls[at];
-                if entry.id.form >= self.form || !matches!(entry.state, CallState::Done(_)) {
+                let is_kept = entry.is_change && self.change_bytes <= most / 2;
+                if entry.id.form >= self.form || is_kept || !matches!(entry.state, CallState::Done(_)) {
                     continue;
                 }
                 self.bytes -= entry.bytes();

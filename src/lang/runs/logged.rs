@@ -1,6 +1,6 @@
 //! The content of the log of a run.
 
-use crate::host::{CallId, Decision, Question, ToolReply};
+use crate::host::{CallId, Decision, Question, ToolErrorKind, ToolReply};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,9 +27,15 @@ pub struct Entry {
     pub covered: Option<String>,
     /// The state of the call.
     pub state: CallState,
-    /// True once a call that may change something was about to be sent.
+    /// True once a call that may change something was about to be sent, and a second one would do harm.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_sent: bool,
+    /// True once a call that may change something was about to be sent, though it may be idempotent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_change: bool,
+    /// The ordinal among the [earlier calls](Logged::earlier) of the one whose reply it received, if it was not made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u32>,
     /// The time that it took, if times are logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
@@ -57,6 +63,8 @@ impl Entry {
             covered: None,
             state: CallState::Open,
             is_sent: false,
+            is_change: false,
+            answers: None,
             timing: None,
         }
     }
@@ -94,17 +102,70 @@ impl Entry {
         Question { id, server, tool, arguments, reason, is_guarded: false }
     }
 
-    /// Forgets the arguments and the outcome of a call, for which there is no room.
+    /// Forgets the outcome of a call, for which there is no room, and its arguments, unless the call is a change that is
+    /// found again by them.
     pub(super) fn forget(&mut self) {
-        (self.state, self.arguments, self.question) = (CallState::Forgotten, String::new(), None);
+        (self.state, self.question) = (CallState::Forgotten, None);
+        if !self.is_change || self.arguments.len() > KEPT_ARGUMENTS {
+            self.arguments = String::new();
+        }
     }
+
+    /// Returns whether the call has changed what its tool changes. The outcome of a call that does no harm if it is made
+    /// again is never unknown: it has not happened.
+    pub fn happened(&self) -> Happened {
+        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable};
+        let unknown = if self.is_sent { Happened::Unknown } else { Happened::No };
+        match &self.state {
+            _ if !self.is_change => Happened::No,
+            CallState::Open => Happened::No,
+            CallState::Forgotten | CallState::Done(ToolReply::Json(_) | ToolReply::Text(_)) => Happened::Yes,
+            CallState::Started | CallState::Unknown | CallState::Done(ToolReply::Stopped) => unknown,
+            CallState::Done(ToolReply::Error(error)) => match error.kind {
+                TooLarge => Happened::Yes,
+                Timeout | Unavailable | Panicked => unknown,
+                Failed | Arguments | Changed => Happened::No,
+            },
+            CallState::Done(_) => Happened::No,
+        }
+    }
+}
+
+/// The size of arguments in bytes up to which those of a change are kept though its reply is forgotten.
+const KEPT_ARGUMENTS: usize = 1024;
+
+/// Whether a call has changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// It has.
+    Yes,
+    /// It has not: it was not sent, its tool answered that it failed, or it may change nothing.
+    No,
+    /// It was sent, and its outcome is not known.
+    Unknown,
+}
+
+/// A call of a form that is committed, or of an earlier attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EarlierCall {
+    /// The number of its attempt, from 0.
+    pub attempt: u32,
+    /// The call.
+    pub entry: Entry,
+    /// True if it is of an earlier attempt, and has answered a call of the present one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_taken: bool,
 }
 
 /// Returns the size of a reply in a log, in bytes.
 pub(super) fn reply_bytes(reply: &ToolReply) -> u64 {
     match reply {
         ToolReply::Error(error) => error.message.len() as u64,
-        ToolReply::Denied(text) | ToolReply::Unapproved(text) | ToolReply::Diverged(text) => text.len() as u64,
+        ToolReply::Denied(text)
+        | ToolReply::Unapproved(text)
+        | ToolReply::Diverged(text)
+        | ToolReply::Unplanned(text)
+        | ToolReply::Repeated(text) => text.len() as u64,
         reply => reply.bytes(),
     }
 }
@@ -150,6 +211,22 @@ pub struct Logged {
     /// The handles of the copies of its session that the run was promised. They are made when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forked: Vec<String>,
+    /// The number of the attempt, from 0.
+    #[serde(skip_serializing_if = "is_first")]
+    pub attempt: u32,
+    /// The changes of committed forms whose calls are dropped, and the calls of earlier attempts, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierCall>,
+    /// True if reads are answered by those of earlier attempts too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeats_reads: bool,
+    /// True if calls of earlier attempts whose outcome is unknown are made again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeats_unknown: bool,
+}
+
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 0
 }
 
 /// A change of a log since it was stored.
@@ -197,6 +274,7 @@ impl Logged {
         let calls: u64 = self.calls.iter().map(Entry::bytes).sum();
         let draws: usize = self.draws.values().map(Vec::len).sum();
         let told: u64 = self.told.values().flatten().map(told_bytes).sum();
+        let calls = calls + self.earlier.iter().map(|earlier| earlier.entry.bytes()).sum::<u64>();
         calls + draws as u64 * DRAW_BYTES + told
     }
 
@@ -209,12 +287,53 @@ impl Logged {
             || is_before(self.begun.keys().next())
     }
 
-    /// Drops what belongs to forms before that one.
+    /// Drops what belongs to forms before that one. Changes become earlier calls.
     pub fn drop_before(&mut self, form: u32) {
-        self.calls.retain(|entry| entry.id.form >= form);
+        let Logged { calls, earlier, attempt, .. } = self;
+        calls.retain(|entry| {
+            let is_kept = entry.id.form >= form;
+            if !is_kept && entry.is_change {
+                earlier.push(EarlierCall { attempt: *attempt, entry: entry.clone(), is_taken: false });
+            }
+            is_kept
+        });
         self.draws.retain(|drawn, _| *drawn >= form);
         self.told.retain(|told, _| *told >= form);
         self.begun.retain(|begun, _| *begun >= form);
+    }
+
+    /// Returns the log with which a further attempt begins: its calls are answered by those of the attempts so far, as
+    /// often as these were made, and its forms see the same clock and random numbers at the same places.
+    #[must_use]
+    pub fn next_attempt(self) -> Logged {
+        let Logged { calls, mut earlier, draws, attempt, .. } = self;
+        earlier.iter_mut().for_each(|earlier| earlier.is_taken = false);
+        let calls = calls.into_iter().filter(|entry| entry.answers.is_none());
+        earlier.extend(calls.map(|entry| EarlierCall { attempt, entry, is_taken: false }));
+        let is_read = |entry: &Entry| {
+            !entry.is_change && matches!(entry.state, CallState::Done(ToolReply::Json(_) | ToolReply::Text(_)))
+        };
+        earlier.retain(|EarlierCall { entry, .. }| is_read(entry) || entry.happened() != Happened::No);
+        Logged { earlier, draws, attempt: attempt.saturating_add(1), ..Logged::default() }
+    }
+
+    /// Returns the calls that have changed something, or may have, of this attempt and of those before.
+    pub fn changes(&self) -> impl Iterator<Item = &Entry> {
+        let all = self.earlier.iter().map(|earlier| &earlier.entry).chain(&self.calls);
+        all.filter(|entry| entry.happened() != Happened::No)
+    }
+
+    /// Returns the calls of earlier attempts that have answered a call of this one.
+    pub fn taken(&self) -> impl Iterator<Item = &Entry> {
+        self.earlier.iter().filter(|earlier| earlier.is_taken).map(|earlier| &earlier.entry)
+    }
+
+    /// Returns the changes of earlier attempts that this one has not asked for.
+    pub fn left(&self) -> impl Iterator<Item = &Entry> {
+        let is_left = |earlier: &&EarlierCall| {
+            earlier.attempt < self.attempt && !earlier.is_taken && earlier.entry.happened() != Happened::No
+        };
+        self.earlier.iter().filter(is_left).map(|earlier| &earlier.entry)
     }
 
     /// Adds the handle of a promised copy; returns false if it is there.

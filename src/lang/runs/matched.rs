@@ -1,7 +1,7 @@
 //! Recorded replies that are found by request, for a program other than the recorded one.
 
-use super::logged::{CallState, Logged};
-use crate::host::{ToolCall, ToolReply};
+use super::logged::{CallState, EarlierCall, Entry, Happened, Logged};
+use crate::host::{ToolCall, ToolError, ToolErrorKind, ToolReply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,8 +37,55 @@ impl Replies {
     }
 }
 
+/// The calls of earlier attempts of a run that are still to be asked for, as their ordinals in the log, by request.
+#[derive(Default)]
+pub(super) struct Untaken(HashMap<RequestKey, VecDeque<u32>>);
+
+impl Untaken {
+    /// Collects the calls of a log that answer those of its attempt.
+    pub(super) fn of(log: &Logged) -> Untaken {
+        let mut untaken: HashMap<RequestKey, VecDeque<u32>> = HashMap::new();
+        for (at, EarlierCall { attempt, entry, is_taken }) in (0..).zip(&log.earlier) {
+            let is_asked_for = match entry.happened() {
+                Happened::Yes => true,
+                Happened::Unknown => !log.repeats_unknown,
+                Happened::No => log.repeats_reads,
+            };
+            if *attempt < log.attempt && !is_taken && is_asked_for {
+                let key = (entry.server.clone(), entry.tool.clone(), in_order(&entry.arguments));
+                untaken.entry(key).or_default().push_back(at);
+            }
+        }
+        Untaken(untaken)
+    }
+
+    /// Takes the next call that answers this one, if there is any.
+    pub(super) fn take(&mut self, call: &ToolCall) -> Option<u32> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let key = (call.server.clone(), call.tool.clone(), in_order(&call.arguments));
+        self.0.get_mut(&key)?.pop_front()
+    }
+}
+
+/// Returns the reply of an earlier call to the same one in a later attempt.
+pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
+    let Entry { server, tool, .. } = earlier;
+    match (&earlier.state, earlier.happened()) {
+        (_, Happened::Unknown) => ToolReply::Repeated(format!(
+            "an earlier attempt has sent this call of `{server}/{tool}`, and it is not known whether it was carried out;              nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add              `\"repeat\": true` to make it"
+        )),
+        (CallState::Done(reply), _) => reply.clone(),
+        _ => ToolReply::Error(ToolError::new(
+            ToolErrorKind::TooLarge,
+            "the call was made by an earlier attempt, whose record has no room for the reply",
+        )),
+    }
+}
+
 /// Returns the text of a JSON object with the keys of all objects in order.
-fn in_order(arguments: &str) -> String {
+pub fn in_order(arguments: &str) -> String {
     fn sorted(value: &mut serde_json::Value) {
         match value {
             serde_json::Value::Object(fields) => {

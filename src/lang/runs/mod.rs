@@ -14,6 +14,12 @@
 //! branches run, which depends on the program alone (see [`branches`](crate::eval)). Time limits and cancellation are
 //! not logged: they end a run.
 //!
+//! A run that did not end well can be attempted again, perhaps with a corrected program. Its calls have other places then,
+//! so they are matched by what they ask for: a change that an earlier attempt has made answers an equal call of the new
+//! one, as often as it was made. Two designs were considered here too. In the other one the new program would be compared
+//! with the old one, form by form, and equal forms would be answered by [`CallId`]; but a correction changes the very form
+//! in which the calls are. [`Logged::next_attempt`] has the earlier calls.
+//!
 //! [`CallId`]: crate::host::CallId
 
 mod bounds;
@@ -25,7 +31,7 @@ mod recorder;
 
 pub use bounds::{PlanBounds, at_most};
 pub use log::{Journal, Keep, RunLog};
-pub use logged::{CallState, Draw, Entry, LogChange, Logged, Timing};
-pub use matched::Replies;
+pub use logged::{CallState, Draw, EarlierCall, Entry, Happened, LogChange, Logged, Timing};
+pub use matched::{Replies, in_order};
 pub use observed::{Observed, Stage, Witness};
 pub use recorder::Recorder;

@@ -163,7 +163,11 @@ where
                     Err(approved) => call.approved = approved,
                 }
             }
-            None => self.log.add(&call),
+            None => {
+                if let Some(reply) = self.log.add(&call) {
+                    return reply;
+                }
+            }
         }
         if let Some(reply) = self.replies.as_ref().and_then(|replies| replies.take(&call)) {
             self.log.ended(&call.id, &reply, None);

@@ -21,6 +21,37 @@ pub(in crate::server) struct EvalRequest {
     pub(in crate::server) rehearse: bool,
     /// True if the program is planned, and not evaluated.
     pub(in crate::server) plan: bool,
+    /// True if calls are made that an earlier program has made, which did not end well.
+    pub(in crate::server) repeat: bool,
+}
+
+/// A run that a call of `lisp_eval` names, with what it says of a further attempt.
+#[derive(Debug)]
+pub(in crate::server) struct NamedRun {
+    pub(in crate::server) run: String,
+    /// The corrected program.
+    pub(in crate::server) program: Option<String>,
+    /// The text of a JSON value.
+    pub(in crate::server) data: Option<String>,
+    pub(in crate::server) limits: Option<Limits>,
+    /// True if reads are answered from the log.
+    pub(in crate::server) repeats_reads: bool,
+    /// True if calls whose outcome is unknown are made.
+    pub(in crate::server) repeat: bool,
+}
+
+impl NamedRun {
+    /// Returns an argument that is for a further attempt, if there is any.
+    pub(in crate::server) fn further(&self) -> Option<&'static str> {
+        let given = [
+            (self.program.is_some(), "program"),
+            (self.data.is_some(), "data"),
+            (self.limits.is_some(), "limits"),
+            (self.repeats_reads, "reads"),
+            (self.repeat, "repeat"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+    }
 }
 
 /// A call of `lisp_env`.
@@ -110,29 +141,44 @@ impl From<Refused> for Box<Reply> {
 const CODE: &str = "InvalidArguments";
 
 impl EvalRequest {
-    /// Takes the argument `run` out: the identity of a run that is to be resumed, in place of a program.
+    /// Takes the argument `run` out: the identity of a run that is to be resumed, with what is said of a further attempt of
+    /// it.
     ///
     /// # Errors
     /// Refuses a `run` beside other arguments.
-    pub(in crate::server) fn run(arguments: &mut Map<String, Value>) -> Result<Option<String>, Refused> {
+    pub(in crate::server) fn run(
+        arguments: &mut Map<String, Value>,
+        usual: &Limits,
+        most: &Limits,
+    ) -> Result<Option<NamedRun>, Refused> {
         if !arguments.contains_key("run") {
             return Ok(None);
         }
         let mut given = Arguments { tool: "lisp_eval", given: std::mem::take(arguments) };
-        let run = given.text("run")?.filter(|run| !run.is_empty());
-        given.given.retain(|_, value| !value.is_null());
-        match (run, given.given.keys().next()) {
-            (Some(run), None) => Ok(Some(run)),
-            (Some(_), Some(other)) => {
-                let message = format!(
-                    "`run` continues a program that was suspended, with its own session, data and limits; leave `{}` out",
-                    cut(other, 60)
-                );
-                Err(Refused::new(CODE, message))
+        let Some(run) = given.text("run")?.filter(|run| !run.is_empty()) else {
+            *arguments = given.given;
+            return Ok(None);
+        };
+        let limits = match given.given.get("limits") {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(given.limits(usual, most)?),
+        };
+        let repeats_reads = match given.text("reads")?.as_deref() {
+            None | Some("new") => false,
+            Some("logged") => true,
+            Some(other) => {
+                let message = format!("`reads` is \"new\" or \"logged\", not {:?}", cut(other, 60));
+                return Err(Refused::new(CODE, message));
             }
-            (None, _) => {
-                *arguments = given.given;
-                Ok(None)
+        };
+        let (program, data, repeat) = (given.text("program")?, given.data(), given.flag("repeat")?);
+        given.given.retain(|_, value| !value.is_null());
+        match given.given.keys().next() {
+            None => Ok(Some(NamedRun { run, program, data, limits, repeats_reads, repeat })),
+            Some(other) => {
+                let message =
+                    format!("`run` goes on with a program in its own session; leave `{}` out", cut(other, 60));
+                Err(Refused::new(CODE, message))
             }
         }
     }
@@ -148,44 +194,26 @@ impl EvalRequest {
     ) -> Result<EvalRequest, Refused> {
         let mut arguments = Arguments::new(
             "lisp_eval",
-            &["program", "session", "data", "limits", "run", "rehearse", "plan"],
+            &["program", "session", "data", "limits", "run", "reads", "repeat", "rehearse", "plan"],
             arguments,
         )?;
         let program = arguments.text("program")?.ok_or_else(|| {
             Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
         })?;
-        let mut limits = usual.clone();
-        match arguments.take("limits") {
-            None => {}
-            Some(Value::Object(asked)) => {
-                for (name, value) in asked {
-                    let outcome = match &value {
-                        Value::Number(number) => limits.set_number(&name, number.as_f64().unwrap_or(f64::NAN)),
-                        Value::String(text) => limits.set(&name, text),
-                        other => Err(format!(
-                            "limit `{name}` takes a number or a string such as `\"64MiB\"`, not {}",
-                            kind(other)
-                        )),
-                    };
-                    outcome.map_err(|message| Refused::new(CODE, message))?;
-                }
-            }
-            Some(other) => return Err(arguments.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
+        let limits = arguments.limits(usual, most)?;
+        if arguments.take("reads").is_some() {
+            return Err(Refused::new(CODE, "`reads` is for a further attempt of a program: it needs `run`"));
         }
-        limits.clamp_to(most);
         let (rehearse, plan) = (arguments.flag("rehearse")?, arguments.flag("plan")?);
+        let repeat = arguments.flag("repeat")?;
         if rehearse && plan {
             let message =
                 "`rehearse` and `plan` exclude each other: a rehearsal evaluates the program, a plan does not";
             return Err(Refused::new(CODE, message));
         }
-        let data = arguments.take("data").map(|data| match data {
-            // Clients that do not support untyped arguments send objects as text.
-            Value::String(text) if is_object_or_array(&text) => text,
-            other => other.to_string(),
-        });
+        let data = arguments.data();
         let session = arguments.text("session")?.filter(|text| !text.is_empty());
-        Ok(EvalRequest { program, session, data, limits, rehearse, plan })
+        Ok(EvalRequest { program, session, data, limits, rehearse, plan, repeat })
     }
 }
 
@@ -241,6 +269,39 @@ impl Arguments {
     /// Removes and returns an argument; null counts as absent.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.given.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Reads `limits`, which default to `usual` and may not exceed `most`.
+    fn limits(&mut self, usual: &Limits, most: &Limits) -> Result<Limits, Refused> {
+        let mut limits = usual.clone();
+        match self.take("limits") {
+            None => {}
+            Some(Value::Object(asked)) => {
+                for (name, value) in asked {
+                    let outcome = match &value {
+                        Value::Number(number) => limits.set_number(&name, number.as_f64().unwrap_or(f64::NAN)),
+                        Value::String(text) => limits.set(&name, text),
+                        other => Err(format!(
+                            "limit `{name}` takes a number or a string such as `\"64MiB\"`, not {}",
+                            kind(other)
+                        )),
+                    };
+                    outcome.map_err(|message| Refused::new(CODE, message))?;
+                }
+            }
+            Some(other) => return Err(self.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
+        }
+        limits.clamp_to(most);
+        Ok(limits)
+    }
+
+    /// Reads `data`, as the text of a JSON value.
+    fn data(&mut self) -> Option<String> {
+        self.take("data").map(|data| match data {
+            // Clients that do not support untyped arguments send objects as text.
+            Value::String(text) if is_object_or_array(&text) => text,
+            other => other.to_string(),
+        })
     }
 
     fn text(&mut self, name: &str) -> Result<Option<String>, Refused> {
@@ -299,7 +360,7 @@ mod tests {
         assert_eq!(
             message(json!({"progam": "x"})),
             (
-                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `rehearse`, `plan`".into(),
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `reads`, `repeat`, `rehearse`, `plan`".into(),
                 Some("Did you mean program?".into())
             )
         );

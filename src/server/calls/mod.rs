@@ -25,6 +25,7 @@ mod parts;
 mod progress;
 mod questions;
 mod rehearsal;
+mod repeats;
 mod retries;
 mod run_log;
 mod server;
@@ -56,7 +57,7 @@ impl Chain {
     fn new(parts: &Parts) -> Chain {
         let Parts { downstreams, consent, rehearsal, .. } = parts;
         let (audit, requests) = (downstreams.audit(), parts.requests.as_ref());
-        let mut chain = Chain(Vec::with_capacity(18));
+        let mut chain = Chain(Vec::with_capacity(19));
         // Nothing is done in a session that another process may have by now.
         chain.add(requests.cloned().map(lease::Leased));
         // Everything behind this is recorded: refusals, questions and failures as well as results.
@@ -75,6 +76,8 @@ impl Chain {
         chain.add([connection::Connected]);
         // Arguments are decided on as they will be sent, so they are repaired and checked before.
         chain.add([arguments::Checked(Arc::clone(consent))]);
+        // Nobody is asked about a call that is stopped because an earlier program has made it.
+        chain.add(parts.repeats.clone().map(repeats::Stopped));
         // Policy, guards, quotas and the consent of a person.
         chain.add([consent::Allowed(Arc::clone(consent))]);
         // A rehearsal has the decision that the call would have.

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::downstream::Downstreams;
 use crate::server::identity::Identity;
 use crate::server::policy::Consent;
+use crate::server::runs::Repeats;
 use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::sessions::requests::SessionRequests;
 
@@ -33,4 +34,6 @@ pub(in crate::server) struct Parts {
     pub(in crate::server) guarded: Option<Guarded>,
     /// Collects the calls that may change something, if they are not made.
     pub(in crate::server) rehearsal: Option<Arc<Rehearsal>>,
+    /// The calls of earlier programs that did not end well, before which the evaluation is stopped.
+    pub(in crate::server) repeats: Option<Arc<Repeats>>,
 }

@@ -1,8 +1,9 @@
-//! Stores that a call is about to be sent, if its run is stored and a second call would do harm.
+//! Logs that a call is about to be sent that may change something; stored first, if a second call would do harm.
 
 use std::sync::Arc;
 
 use crate::lang::ToolReply;
+use crate::server::downstream::Failure;
 use crate::server::policy::Effect;
 use crate::server::sessions::requests::SessionRequests;
 
@@ -12,11 +13,22 @@ pub(super) struct Started(pub(super) Arc<SessionRequests>);
 
 impl Layer for Started {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
-        if Effect::is_harmless(&call.tool().tool.hints) {
+        let hints = call.tool().tool.hints;
+        if Effect::of(&hints) == Effect::ReadOnly {
+            return next.call(call);
+        }
+        if Effect::is_harmless(&hints) {
+            self.0.changing(&call.given.id);
             return next.call(call);
         }
         match self.0.starting(&call.given.id) {
-            Ok(()) => next.call(call),
+            Ok(()) => {
+                let answer = next.call(call);
+                if matches!(answer, Err(Failure::Unsent(_))) {
+                    self.0.unsent(&call.given.id);
+                }
+                answer
+            }
             Err(problem) => {
                 call.rule = Some(problem.clone());
                 Ok(ToolReply::Denied(problem))

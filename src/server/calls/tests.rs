@@ -18,6 +18,7 @@ use crate::server::identity::Identity;
 use crate::server::origins::Origins;
 use crate::server::pins::Pins;
 use crate::server::policy::{Consent, Grants, Take, TakenCall, no_approver};
+use crate::server::runs::Repeats;
 use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::leases::HeldLease;
@@ -35,6 +36,7 @@ enum Obstacle {
     DeniedByName,
     NoTool,
     BadArguments,
+    Repeated,
     Guard,
     DeniedByEffect,
     QuotaUsedUp,
@@ -44,7 +46,7 @@ enum Obstacle {
     TimeIsUp,
 }
 
-const OBSTACLES: [Obstacle; 15] = [
+const OBSTACLES: [Obstacle; 16] = [
     Obstacle::LeaseLost,
     Obstacle::AuditFails,
     Obstacle::RunLogFails,
@@ -53,6 +55,7 @@ const OBSTACLES: [Obstacle; 15] = [
     Obstacle::DeniedByName,
     Obstacle::NoTool,
     Obstacle::BadArguments,
+    Obstacle::Repeated,
     Obstacle::Guard,
     Obstacle::DeniedByEffect,
     Obstacle::QuotaUsedUp,
@@ -204,6 +207,7 @@ impl World {
                 requests.log_in(Arc::new(log));
             }
         }
+        let given_arguments = given.arguments.clone();
         let identity = Arc::new(Identity { principal: "ann".to_owned(), ..Identity::default() });
         let origins = Arc::new(Origins::new());
         let guarded = Guarded::new(&downstreams, &origins);
@@ -225,6 +229,7 @@ impl World {
             requests,
             guarded,
             rehearsal: with(Obstacle::Rehearsal).then(Arc::<Rehearsal>::default),
+            repeats: with(Obstacle::Repeated).then(|| Repeats::of_one_call("mail", "send", &given_arguments)),
         });
         World { calls, sent, given, _audit: folder }
     }
@@ -258,6 +263,7 @@ fn each_obstacle_alone_stops_a_call() {
                 // Where it is noticed depends on the speed of the machine.
                 Obstacle::TimeIsUp => reply.outcome(),
                 Obstacle::Rehearsal => "rehearsed",
+                Obstacle::Repeated => "EffectRepeated",
                 Obstacle::NoServer => "ServerUnavailable",
                 Obstacle::NoTool | Obstacle::BadArguments => "ToolArgumentError",
                 Obstacle::NeedsPerson | Obstacle::GrantRevoked => "asked",

@@ -21,8 +21,8 @@ use crate::server::downstream::Downstreams;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Consent, Grants, no_approver};
-use crate::server::runs::MOST_LOGGED;
 use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
+use crate::server::runs::{MOST_LOGGED, Repeats};
 use crate::server::sessions::requests::SessionRequests;
 
 /// Describes all runs of a principal that have not ended, or one of them, as JSON text.
@@ -62,6 +62,7 @@ impl EvaluationHost {
             requests: None,
             guarded: None,
             rehearsal: None,
+            repeats: None,
         };
         EvaluationHost {
             parts,
@@ -109,6 +110,11 @@ impl EvaluationHost {
     /// Sets where the calls are collected that a rehearsal does not make.
     pub(in crate::server) fn rehearsing(self, rehearsal: Option<Arc<Rehearsal>>) -> EvaluationHost {
         self.with(|parts| Parts { rehearsal, ..parts })
+    }
+
+    /// Sets the calls of earlier programs that are not to be repeated.
+    pub(in crate::server) fn after(self, repeats: Option<Arc<Repeats>>) -> EvaluationHost {
+        self.with(|parts| Parts { repeats, ..parts })
     }
 
     /// Returns the host of a program that makes the calls of a change set, each once a person has approved it.

@@ -135,7 +135,7 @@ impl KeyedRuns {
                     RunSession::Begun(handle) => Entry::perhaps_in_store(LOCAL, &handle, environment()),
                 };
                 request.data = None;
-                (entry, Some(Resumption { run: asked.identity, answers: None }), None)
+                (entry, Some(Resumption { run: asked.identity, answers: None, retry: None }), None)
             }
         };
         let patience = request.limits.total.max(LONGEST_LEASE);

@@ -1,5 +1,7 @@
 //! Runs programs for a caller: admission, session selection, cancellation and the log.
 
+mod attempts;
+mod describe;
 mod hints;
 pub(in crate::server) mod host;
 pub(in crate::server) mod keyed;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+pub(in crate::server) use describe::Described;
 use host::{EvaluationHost, RunStatus};
 use program::{Finished, ProgramRun, Ran};
 use tokio::runtime::Handle;
@@ -21,8 +24,8 @@ use tracing::Instrument;
 use waits::Waits;
 
 use crate::lang::Reply;
-use crate::lang::{Environment, Host, Keep, Limits, Request, Sandbox};
-use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
+use crate::lang::{Environment, Host, Keep, Request, Sandbox};
+use crate::server::admission::request::{EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{Gate, RunPermit};
 use crate::server::audit::{AuditLog, Kind, Record};
@@ -34,7 +37,7 @@ use crate::server::policy::{Approver, Grants};
 use crate::server::runs::grants::SessionGrants;
 use crate::server::runs::planned::PlanGrants;
 use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::runs::{AskedRun, Resumption, RunKey, RunSession, Runs, not_resumed};
+use crate::server::runs::{AskedRun, Repeats, Resumption, RunKey, RunSession, Runs, not_resumed};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::{self, Persistence};
@@ -96,12 +99,6 @@ impl Caller {
     }
 }
 
-/// A description of the environment, with the changes that are not stored and the reason, as a clause.
-pub(in crate::server) struct Described {
-    pub(in crate::server) text: String,
-    pub(in crate::server) unkept: Option<String>,
-}
-
 /// State shared by all evaluations.
 pub(in crate::server) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
@@ -127,6 +124,7 @@ struct Hosted {
     run_status: Option<RunStatus>,
     guarded: Option<Guarded>,
     rehearsal: Option<Arc<Rehearsal>>,
+    repeats: Option<Arc<Repeats>>,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -317,6 +315,7 @@ impl Evaluations {
             }
             Some(RunSession::Begun(handle)) => match self.sessions.find(&caller.name, &handle) {
                 Ok(Some(entry)) => entry,
+                _ if self.persistence.is_none() => self.new_session(&caller.name)?,
                 _ => Entry::perhaps_in_store(&caller.name, &handle, Arc::clone(&self.sandbox).environment()),
             },
             None => self.entry(request.session.as_deref(), caller)?,
@@ -351,6 +350,9 @@ impl Evaluations {
         let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
         // A run that is resumed makes its calls.
         let rehearsal = (request.rehearse && resumption.is_none()).then(Arc::<Rehearsal>::default);
+        let repeats = self.runs.repeats(entry, &identity.program, resumption.as_ref());
+        let repeats = repeats.filter(|_| !request.repeat && rehearsal.is_none());
+        let named = resumption.as_ref().map(|resumption| resumption.run.clone());
         let grants = self.persistence.as_ref().map(|persistence| {
             let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
             Arc::new(PlanGrants::new(Some(Arc::new(grants))))
@@ -392,7 +394,7 @@ impl Evaluations {
         let identity = Arc::new(identity.clone());
         let grants = grants.map(|grants| grants as Arc<dyn Grants>);
         let requests = Arc::default();
-        let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal };
+        let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal, repeats };
         let begun = Instant::now();
         let finished = loop {
             let requests = Arc::<SessionRequests>::default();
@@ -420,6 +422,7 @@ impl Evaluations {
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
         }
+        reply.cut_off = self.runs.untold(entry, named.as_deref(), reply.status);
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),
@@ -466,58 +469,6 @@ impl Evaluations {
         }
     }
 
-    /// Answers a query about the environment, or returns the reply that explains the refusal. Also returns the identity
-    /// of the evaluation.
-    pub(in crate::server) async fn describe(
-        &self,
-        request: EnvRequest,
-        caller: Caller,
-    ) -> (Result<Described, Box<Reply>>, Identity) {
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let mut identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
-        let answer = tokio::select! {
-            biased;
-            answer = self.describe_in_turn(request, &caller, &mut identity) => answer,
-            () = self.shutdown.over().cancelled() => Err(self.shutdown.too_late().into()),
-        };
-        (answer, identity)
-    }
-
-    async fn describe_in_turn(
-        &self,
-        request: EnvRequest,
-        caller: &Caller,
-        identity: &mut Identity,
-    ) -> Result<Described, Box<Reply>> {
-        let texts = request.query.as_ref().map_or(0, String::len);
-        let _slot = self.gate.admit(&caller.name, texts as u64)?;
-        let entry = self.entry(request.session.as_deref(), caller)?;
-        let is_named = request.session.is_some();
-        let turn = self.turn(&entry, caller, Limits::default().memory).await?;
-        let refused = |refused| caller.refused(&entry, is_named, refused);
-        if let Some(problem) = self.unrecorded(&caller.name) {
-            return Err(unwritten(problem).into());
-        }
-        self.is_usable(&entry, caller, is_named).map_err(refused)?;
-        self.downstreams.refresh();
-        let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
-        identity.session = Some(log::hashed(&entry.handle));
-        let identity = Arc::new(identity.clone());
-        let hosted = Hosted { slots: 1, identity, ..Hosted::default() };
-        let work = move |session: &mut Box<dyn Environment>, host| {
-            if let Some(persistence) = persistence {
-                persistence.refresh(&kept, &mut **session)?;
-            }
-            let described = session.describe(query.as_deref(), host);
-            // It shows values.
-            described.iter().for_each(|text| kept.origins().add_reading("", text));
-            Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
-        };
-        let described = self.blocking(turn, caller, hosted, work).await;
-        caller.has_read(&entry);
-        described?.map_err(refused)?
-    }
-
     /// Resolves the session of a call: the named one, the connection's, or a new one.
     fn entry(&self, handle: Option<&str>, caller: &Caller) -> Result<Arc<Entry>, Refused> {
         match (handle, &caller.own) {
@@ -557,14 +508,14 @@ impl Evaluations {
         hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal } = hosted;
+        let Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal, repeats } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         let downstreams = Arc::clone(&self.downstreams);
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
         let host = host.guarded(guarded).known_as(identity, Arc::clone(&caller.approver), grants);
-        let host = host.with_runs(run_status).rehearsing(rehearsal);
+        let host = host.with_runs(run_status).rehearsing(rehearsal).after(repeats);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {

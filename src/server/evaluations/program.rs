@@ -9,6 +9,7 @@ use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
 use crate::server::calls::guarded::{Guarded, received};
 use crate::server::downstream::Downstreams;
+use crate::server::runs::ended::{EndedProgram, tell_attempt};
 use crate::server::runs::planned::{PlanGrants, without_plan};
 use crate::server::runs::recorded::Recording;
 use crate::server::runs::rehearsal::Rehearsal;
@@ -20,6 +21,7 @@ use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::store::Key;
 
+use super::attempts::{Beginning, session_state};
 use super::hints::unbound;
 use super::unwritten;
 use super::waits::LONGEST_LEASE;
@@ -180,7 +182,7 @@ impl ProgramRun {
             (None, None) => self.runs.first(&self.entry, &self.program, version, stop)?,
             (Some(_), _) => None,
         };
-        let is_new = resumed.is_none();
+        let (is_new, is_retry) = (resumed.is_none(), resumed.is_some_and(ResumedRun::is_retry));
         let resumed = resumed.or(begun.as_ref());
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
@@ -207,13 +209,15 @@ impl ProgramRun {
         // What is cut off is evaluated again from where it was resumed.
         let keep = if is_journalled { Keep::Run } else { self.keep };
         let is_resumed = from.is_some();
+        let has_data = self.program.data.is_some() || from.as_ref().is_some_and(|mark| !mark.inputs.is_empty());
+        let beginning = Beginning::of(resumed, &self.entry, session, &self.sandbox, has_data);
         if let (Some(guarded), Some(logged)) = (&self.guarded, &logged) {
             guarded.returned_before(logged);
         }
         // The literals of a run that goes on are known; those of a rehearsed one are the arguments of its calls. Those of a
         // planned one are as old as its plan.
         let is_unread = plan.as_ref().filter(|_| !is_resumed).map_or(self.is_unread, |plan| plan.is_unread);
-        if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new || plan.is_some() && !is_resumed) {
+        if let Some(guarded) = self.guarded.as_ref().filter(|_| is_new || is_retry || plan.is_some() && !is_resumed) {
             guarded.begin(&self.program.program, self.program.data.as_deref(), is_unread);
         }
         let log = RunLog::new(logged.unwrap_or_default(), keep, most_logged(&self.program.limits));
@@ -228,13 +232,14 @@ impl ProgramRun {
         let log = Arc::new(if recording.is_some() { log.timed() } else { log });
         if let Some(resumed) = resumed.filter(|_| is_journalled) {
             resumed.begin(version, &log).map_err(|problem| not_resumed(&problem))?;
-            self.requests.log_in(Arc::clone(&log));
         }
+        self.requests.log_in(Arc::clone(&log));
         self.program.from = from;
         self.requests.promise(log.forked());
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
         let recorder = Recorder::new(host, Arc::clone(&log)).within(bounds);
         let mut reply = session.eval(self.program, Arc::new(recorder));
+        reply.notes.extend(beginning.note.map(str::to_owned));
         self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
         let recording = recording.map(|recording| recording.end(&reply, &mut **session, log.logged()));
         let suspended = reply.mark.take().map(|mark| {
@@ -244,7 +249,7 @@ impl ProgramRun {
             }
             // Concurrent calls are logged as they come; people see them in the order of the program.
             logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
-            Suspended::of(&program, limits, *mark, logged)
+            Suspended::of(&program, limits.clone(), *mark, logged)
         });
         // The next request continues the run; a copy is one of the session at its end.
         let is_cut_short = suspended.is_some() || outlives_request && reply.status == Status::Cancelled;
@@ -257,6 +262,8 @@ impl ProgramRun {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
             Vec::new()
         });
+        let is_left = outlives_request && reply.status == Status::Cancelled;
+        let mut failure = beginning.failed(&reply, &log, &self.entry, persistence).filter(|_| !is_left);
         // A program that waits has not ended.
         let closes = self.requests.closes() && suspended.is_none();
         let closed = closes.then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
@@ -310,10 +317,19 @@ impl ProgramRun {
             reply.session = Some(self.entry.handle.clone());
         }
         let goes_on = asked.is_some() || outlives_request && reply.status == Status::Cancelled;
-        let caller = self.entry.caller();
-        let ended = resumed.filter(|_| !goes_on);
-        let unrecorded = ended.and_then(|resumed| self.runs.ended(resumed, &reply, caller, recording));
-        if let Some(problem) = unrecorded {
+        if !goes_on {
+            // A session that could not be kept is a failure too.
+            failure = failure.or_else(|| beginning.failed(&reply, &log, &self.entry, None));
+        }
+        tell_attempt(&mut reply, &log);
+        if let Some(mut failed) = failure {
+            failed.after = session_state(&self.entry, &**session);
+            let data = resumed.and_then(ResumedRun::start).and_then(|start| start.data.as_ref());
+            let ended = EndedProgram { entry: &self.entry, program: &program, data, limits: &limits };
+            self.runs.failed(&ended, resumed, &mut reply, failed, recording);
+        } else if let Some(resumed) = resumed.filter(|_| !goes_on)
+            && let Some(problem) = self.runs.ended(resumed, &reply, self.entry.caller(), recording)
+        {
             tracing::warn!(problem, "the end of a run was not stored");
         }
         Ok(Finished { reply, state, copies, definer, asked }.into())

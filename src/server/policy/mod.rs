@@ -16,6 +16,7 @@ mod pattern;
 mod question;
 mod quotas;
 mod read;
+mod repeats;
 mod timeouts;
 mod unfit;
 
@@ -39,6 +40,7 @@ pub use pattern::ToolPattern;
 pub use question::Question;
 pub(in crate::server) use question::{PLANNED, is_seen};
 pub(in crate::server) use quotas::Counts;
+pub(in crate::server) use repeats::RepeatedCalls;
 pub(in crate::server) use timeouts::Timeouts;
 pub use unfit::UnfitRule;
 pub(in crate::server) use unfit::{Listed, unfit};
@@ -102,6 +104,8 @@ pub struct Policy {
     guards: Vec<Guard>,
     /// The tools whose texts are trusted.
     trusted: Vec<(Source, ToolPattern)>,
+    /// What becomes of calls that an earlier program has made, with the file that says so.
+    repeats: Option<(RepeatedCalls, String)>,
 }
 
 /// The purpose of a list of patterns.
@@ -173,6 +177,7 @@ impl Policy {
         self.quotas.extend(other.quotas);
         self.guards.extend(other.guards);
         self.trusted.extend(other.trusted);
+        self.repeats = other.repeats.or(self.repeats.take());
     }
 
     /// Keeps only the rules from one of those files.
@@ -182,6 +187,7 @@ impl Policy {
         self.quotas.retain(|quota| files.contains(&quota.source.file));
         self.guards.retain(|guard| files.contains(&guard.source.file));
         self.trusted.retain(|(source, _)| files.contains(&source.file));
+        self.repeats = self.repeats.filter(|(_, file)| files.contains(file));
         self
     }
 

@@ -41,7 +41,8 @@ impl Policy {
         self.add(purpose, list, key, &format!(".{key}"), file)
     }
 
-    /// Reads `policy`: the lists `allow`, `ask` and `deny`, `defaults` by effect, `limits`, `trusted` tools and `guards`.
+    /// Reads `policy`: the lists `allow`, `ask` and `deny`, `defaults` by effect, `limits`, `trusted` tools, `guards` and
+    /// `repeats`.
     pub(in crate::server) fn read_policy(
         &mut self,
         value: Option<&Value>,
@@ -52,13 +53,14 @@ impl Policy {
             None | Some(Value::Null) => return Ok(()),
             Some(Value::Object(fields)) => fields,
             Some(other) => {
-                let expected = "an object with `allow`, `ask`, `deny`, `defaults`, `limits`, `trusted` or `guards`";
+                let expected =
+                    "an object with `allow`, `ask`, `deny`, `defaults`, `limits`, `trusted`, `guards` or `repeats`";
                 return wrong(path, expected, other);
             }
         };
         known_keys(
             fields,
-            ["allow", "ask", "deny", "defaults", "limits", "trusted", "guards", "preset"],
+            ["allow", "ask", "deny", "defaults", "limits", "trusted", "guards", "preset", "repeats"],
             &format!("{path}."),
         )?;
         for verdict in Verdict::ALL {
@@ -74,6 +76,9 @@ impl Policy {
         }
         if let Some(trusted) = given(fields, "trusted") {
             self.read_trusted(trusted, &format!("{path}.trusted"), file)?;
+        }
+        if let Some(repeats) = given(fields, "repeats") {
+            self.read_repeats(repeats, format!("{path}.repeats"), file)?;
         }
         self.read_guards(given(fields, "preset"), given(fields, "guards"), path, file)?;
         match given(fields, "limits") {

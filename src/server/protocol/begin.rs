@@ -8,11 +8,13 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 use crate::lang::{Limits, Reply, Status};
-use crate::server::admission::request::{EvalRequest, Refused};
+use crate::server::admission::request::{EvalRequest, NamedRun, Refused};
 use crate::server::calls::guarded::received;
 use crate::server::evaluations::Caller;
 use crate::server::identity::sha256_of_json;
-use crate::server::runs::{AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, RunKey, RunSession, gone};
+use crate::server::runs::{
+    AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
+};
 
 use super::front::{Door, Front};
 use super::rounds::{self, Binding};
@@ -58,6 +60,42 @@ pub(super) fn words(context: &RequestContext<RoleServer>) -> Result<Option<Strin
     }
 }
 
+/// Returns the further attempt of a run that a call asks for; `None` if it only continues the run, or asks for its reply.
+///
+/// # Errors
+/// Refuses arguments of a further attempt for a run that did not fail, and an attempt without the data that it needs.
+fn further_attempt(named: &NamedRun, found: &FoundRun, most: &Limits) -> Result<Option<Retry>, Refused> {
+    if !found.may_be_retried {
+        return match named.further() {
+            None => Ok(None),
+            // A person has to say first what has happened.
+            Some(_) if found.asked.unknown > 0 => Ok(None),
+            Some(argument) => Err(not_resumed(&format!(
+                "the run {}, so `{argument}` does not apply to it: `run` alone {}",
+                if found.ended.is_some() { "has ended" } else { "waits" },
+                if found.ended.is_some() { "has its reply" } else { "continues it" }
+            ))),
+        };
+    }
+    // One that was cut off goes on from there.
+    if named.further().is_none() && (found.keeps_reply || found.ended.is_none()) {
+        return Ok(None);
+    }
+    if found.lacks_data && named.data.is_none() {
+        let message = "the server does not keep the data of the program: pass `data` again; nothing was evaluated";
+        return Err(Refused::new("InvalidArguments", message));
+    }
+    let mut limits = named.limits.clone().unwrap_or_else(|| found.limits.clone());
+    limits.clamp_to(most);
+    Ok(Some(Retry {
+        program: named.program.clone(),
+        data: named.data.clone(),
+        limits: Some(limits),
+        repeats_reads: named.repeats_reads,
+        repeats_unknown: named.repeat,
+    }))
+}
+
 impl Front {
     /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
     pub(super) async fn begin(
@@ -69,12 +107,12 @@ impl Front {
     ) -> Result<Begun, Refused> {
         let name = self.principal(context)?;
         let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
-        let named = EvalRequest::run(&mut arguments)?;
+        let named = EvalRequest::run(&mut arguments, &usual, &most)?;
         let state = self.settings.rounds.resumed(&self.evaluations, binding, &call).await?;
-        let key = self.key(&name, &arguments, &named, context)?;
+        let key = self.key(&name, &arguments, named.is_some(), context)?;
         let (run, round) = match (&named, state) {
             (_, Some((run, round))) => (Some(run), Some(round)),
-            (Some(run), None) => (Some(run.clone()), None),
+            (Some(named), None) => (Some(named.run.clone()), None),
             (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
         };
         let found = match &run {
@@ -91,12 +129,17 @@ impl Front {
         if found.is_none() && (named.is_some() || round.is_some()) {
             return Err(gone());
         }
+        let retry = match (&named, &found) {
+            (Some(named), Some(found)) if round.is_none() => further_attempt(named, found, &most)?,
+            _ => None,
+        };
         let request = match (&named, &found) {
             (Some(_), Some(found)) => {
-                let mut limits = found.limits.clone();
+                let mut limits = retry.as_ref().and_then(|retry| retry.limits.clone()).unwrap_or(found.limits.clone());
                 limits.clamp_to(&most);
                 let program = found.program.clone();
-                EvalRequest { program, session: None, data: None, limits, rehearse: false, plan: false }
+                let (rehearse, plan, repeat) = (false, false, false);
+                EvalRequest { program, session: None, data: None, limits, rehearse, plan, repeat }
             }
             _ => EvalRequest::read(arguments, &usual, &most)?,
         };
@@ -105,14 +148,15 @@ impl Front {
             return Err(Refused::new("InvalidArguments", message));
         }
         // A rehearsal with a key is continued by another program than that of the call.
+        let corrected = retry.as_ref().and_then(|retry| retry.program.clone());
         let request = match &found {
-            Some(found) => EvalRequest { program: found.program.clone(), ..request },
+            Some(found) => EvalRequest { program: corrected.unwrap_or(found.program.clone()), ..request },
             None => request,
         };
         let key = key.filter(|_| found.is_none());
         let resumed = match found {
             None => None,
-            Some(FoundRun { ended: Some(reply), .. }) => {
+            Some(FoundRun { ended: Some(reply), .. }) if retry.is_none() => {
                 self.receives(name, &request.program, &reply, context);
                 return Ok(Begun::Ended(reply));
             }
@@ -127,7 +171,7 @@ impl Front {
                     let decide: Decide = Arc::new(move |asked| rounds::decision(asked, responses.as_ref()));
                     (round, decide)
                 });
-                Some((Resumption { run: found.asked.identity, answers }, found.session))
+                Some((Resumption { run: found.asked.identity, answers, retry }, found.session))
             }
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
@@ -145,13 +189,13 @@ impl Front {
         &self,
         principal: &str,
         arguments: &Map<String, Value>,
-        named: &Option<String>,
+        is_named: bool,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<RunKey>, Refused> {
         let Some(key) = context.meta.0.get(RUN_KEY) else { return Ok(None) };
         let refused = |why: &str| Err(Refused::new("InvalidArguments", format!("`_meta` has `{RUN_KEY}`, {why}")));
         match key {
-            _ if named.is_some() => refused("which is for a new program, and `run`"),
+            _ if is_named => refused("which is for a new program, and `run`"),
             _ if !self.evaluations.runs().are_stored() => refused("but the server has no `--store`"),
             Value::String(key) if !key.is_empty() && key.len() <= LONGEST_RUN_KEY => {
                 let digest =

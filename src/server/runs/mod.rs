@@ -4,15 +4,45 @@
 //! out when it is resumed: of two requests that resume it, one does. A run in a store keeps its identity, and an answer
 //! names the round of questions that it answers; the process that resumes it holds its lease, and stores each call that
 //! may change something before it is sent.
+//!
+//! # Runs that fail
+//! A run that did not end well after it has made changes is kept with its log: in its [record](attempts), or in
+//! [memory](failures). A further attempt is evaluated from its beginning, and the log answers the changes that earlier
+//! attempts have made (`lang::runs` compares two designs of that).
+//!
+//! Two designs were considered for what the further attempt sees of the session. In the other one it runs in the session
+//! as the failed program left it. Then a program that counts, or that collects into an atom, does so twice, although its
+//! effects happen once. So the session is put back, where its state before is known at no cost to programs that end well:
+//! if it was empty, or if the store has it. Otherwise, and if anything else has changed it since, it stays as it is, and
+//! the reply says so.
+//!
+//! - *A program that means to send the same mail twice* makes the call as often as it is written, less the times that it
+//!   was made before: calls are matched by tool, arguments and occurrence.
+//! - *A change that a corrected program no longer asks for* is reported in its reply; nothing undoes it.
+//! - *Times and random numbers in arguments*: the further attempt draws the logged ones again, by form and position. What
+//!   differs all the same is another call.
+//! - *`pmap`*: equal calls of several branches take the earlier replies in the order in which they come; since they are
+//!   equal, it makes no difference which one gets which.
+//! - *Further failures* add their changes; the log has those of all attempts.
+//! - *Two attempts at once*: the second is refused. The lease of the record decides, or a claim in memory.
+//! - *A call whose outcome is unknown* waits for a person if there is a store. Without one nobody could settle it, so the
+//!   attempt is stopped before the call, and the client may insist.
+//! - *The same program again without its run* is stopped once, before the first call that it repeats. Answering it from
+//!   the log instead would be wrong for whoever means to repeat, and could not be seen; an operator can choose it.
 
 mod asked;
+pub(in crate::server) mod attempts;
+pub(in crate::server) mod ended;
+mod failures;
 pub(in crate::server) mod grants;
 mod kept;
 pub(in crate::server) mod listing;
 pub(in crate::server) mod planned;
 pub(in crate::server) mod recorded;
 pub(in crate::server) mod rehearsal;
+mod repeats;
 mod resumed;
+mod status;
 pub(in crate::server) mod stored;
 pub(in crate::server) mod summary;
 
@@ -20,7 +50,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{self, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
@@ -28,13 +57,14 @@ use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
-use crate::server::text::cut;
 use crate::store::{self, Key, Problem};
 
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
-use listing::{PATIENCE, RECORDS, StoredRuns, missing};
+use failures::Failures;
+use listing::{PATIENCE, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
+pub(in crate::server) use repeats::Repeats;
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
 use stored::{Start, StoredRun};
@@ -85,6 +115,21 @@ impl RunKey {
     }
 }
 
+/// A further attempt of a run that did not end well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::server) struct Retry {
+    /// The corrected program; `None` for the same one.
+    pub(in crate::server) program: Option<String>,
+    /// Other data than that of the attempt before.
+    pub(in crate::server) data: Option<String>,
+    /// The limits; `None` for the same ones.
+    pub(in crate::server) limits: Option<Limits>,
+    /// True if reads are answered by those of the attempts so far too.
+    pub(in crate::server) repeats_reads: bool,
+    /// True if calls whose outcome is unknown are made again.
+    pub(in crate::server) repeats_unknown: bool,
+}
+
 /// A request to resume a run.
 #[derive(Clone)]
 pub(in crate::server) struct Resumption {
@@ -92,6 +137,8 @@ pub(in crate::server) struct Resumption {
     pub(in crate::server) run: String,
     /// The round of questions that is answered, and the answers.
     pub(in crate::server) answers: Option<(u32, Decide)>,
+    /// The attempt, if the run did not end well.
+    pub(in crate::server) retry: Option<Retry>,
 }
 
 /// A record that is free, or that another evaluation uses, here or in another process.
@@ -111,6 +158,12 @@ pub(in crate::server) struct FoundRun {
     pub(in crate::server) arguments: Option<String>,
     /// The reply, if it has ended.
     pub(in crate::server) ended: Option<Box<Reply>>,
+    /// True if it did not end well, so that it may be attempted again.
+    pub(in crate::server) may_be_retried: bool,
+    /// True if whoever asks for the run alone gets its reply.
+    pub(in crate::server) keeps_reply: bool,
+    /// True if a further attempt has to bring the data of its program.
+    pub(in crate::server) lacks_data: bool,
 }
 
 /// The session of a run.
@@ -156,7 +209,7 @@ impl WaitingRun {
     fn summary(&self, identity: &str) -> RunSummary {
         let AskedRun { calls, expires, .. } = self.asked(identity);
         let calls = calls.iter().map(|call| format!("{}/{}", call.question.server, call.question.tool)).collect();
-        RunSummary { state: RunState::Waiting, calls, unknown: 0, expires: now() + expires.as_secs() }
+        RunSummary { calls, expires: now() + expires.as_secs(), ..RunSummary::of_state(RunState::Waiting) }
     }
 
     /// Returns the run with the decisions on its open questions.
@@ -175,6 +228,8 @@ impl WaitingRun {
 /// The waiting runs.
 pub(in crate::server) struct Runs {
     waiting: Mutex<HashMap<String, WaitingRun>>,
+    /// The runs that did not end well.
+    failures: Arc<Failures>,
     /// Held while the texts of runs are read for a program.
     reading: Mutex<()>,
     /// The store, if sessions have one.
@@ -190,7 +245,8 @@ impl Runs {
         let persistence = persistence.map(Arc::new);
         // Without a store there is no place for records.
         let record = record.filter(|_| persistence.is_some());
-        Runs { waiting: Mutex::default(), reading: Mutex::default(), persistence, record, purged: Mutex::default() }
+        let (waiting, failures, reading) = Default::default();
+        Runs { waiting, failures, reading, persistence, record, purged: Mutex::default() }
     }
 
     /// Reports in the log, in the background, the runs whose processes died while they were evaluated.
@@ -276,7 +332,16 @@ impl Runs {
                 asked: waiting.asked(identity),
                 arguments: None,
                 ended: None,
+                may_be_retried: false,
+                keeps_reply: false,
+                lacks_data: false,
             })));
+        }
+        if let Some(kept) = self.failures.kept(identity, principal) {
+            // No person can settle a call of a run that is in memory: the attempt is stopped before it.
+            let found = found(&kept, identity);
+            let asked = AskedRun { calls: Vec::new(), unknown: 0, is_stored: false, ..found.asked };
+            return Ok(Free::Now(Some(FoundRun { asked, may_be_retried: true, ..found })));
         }
         let Some(persistence) = &self.persistence else { return Ok(Free::Now(None)) };
         let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
@@ -302,15 +367,7 @@ impl Runs {
                 Free::Later(key, _) => return Ok(Free::Later(key, patience.max(PATIENCE))),
             }
         }
-        let session = stored.session().to_owned();
-        Ok(Free::Now(Some(FoundRun {
-            session: if stored.start().is_some() { RunSession::Begun(session) } else { RunSession::Stored(session) },
-            program: stored.run().program().to_owned(),
-            limits: stored.run().limits().clone(),
-            asked: stored.asked(identity),
-            arguments: stored.arguments().map(str::to_owned),
-            ended: stored.reply().cloned().map(Box::new),
-        })))
+        Ok(Free::Now(Some(found(&stored, identity))))
     }
 
     /// Stores a run with a key that is about to be evaluated in that session for the first time, and takes it. Waits for
@@ -351,45 +408,6 @@ impl Runs {
         Ok(Free::Now(ResumedRun::stored(found, record)))
     }
 
-    /// Describes the runs of a principal that have not ended, or one run: the text of a JSON array or object. Blocks.
-    ///
-    /// # Errors
-    /// Returns why it cannot, as a clause.
-    pub(in crate::server) fn status(&self, principal: &str, run: Option<&str>) -> Result<String, String> {
-        // The program has given it, and it is of any size.
-        if let Some(run) = run.filter(|run| run.len() > LONGEST_IDENTITY) {
-            return Err(no_run(run));
-        }
-        let waiting = self.waiting();
-        let mine = waiting.iter().filter(|(_, run)| run.is_of(principal));
-        let mut all: Vec<(String, RunSummary)> =
-            mine.map(|(identity, run)| (identity.clone(), run.summary(identity))).collect();
-        drop(waiting);
-        all.extend(self.summaries(principal).map_err(|problem| problem.to_string())?);
-        let described = |(identity, summary): &(String, RunSummary)| {
-            let RunSummary { state, calls, unknown, .. } = summary;
-            json!({
-                "run": identity, "state": state.word(), "calls": calls, "unknown": unknown,
-                "expires_in_seconds": summary.expires_in(),
-            })
-        };
-        let Some(wanted) = run else {
-            return Ok(serde_json::Value::Array(all.iter().map(described).collect()).to_string());
-        };
-        if let Some(found) = all.iter().find(|(identity, _)| identity == wanted) {
-            return Ok(described(found).to_string());
-        }
-        self.status_of_ended(principal, wanted).map(|found| described(&found).to_string())
-    }
-
-    fn status_of_ended(&self, principal: &str, run: &str) -> Result<(String, RunSummary), String> {
-        let persistence = self.persistence.as_ref().ok_or_else(|| no_run(run))?;
-        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = Key { principal: principal.to_owned(), handle: run.to_owned() };
-        let stored = StoredRuns::new(Arc::clone(persistence.store())).read(&key).map_err(|_| no_run(run))?;
-        Ok((run.to_owned(), stored.summary()))
-    }
-
     /// Returns a run without a key that is about to be evaluated for the first time; `None` if there is no store. Nothing
     /// is stored yet.
     ///
@@ -418,7 +436,7 @@ impl Runs {
     /// Refuses if it does not wait, or no longer; nothing was changed then.
     pub(in crate::server) fn take(
         &self,
-        Resumption { run: identity, answers }: Resumption,
+        Resumption { run: identity, answers, retry }: Resumption,
         principal: &str,
         stop: CancellationToken,
         patience: Duration,
@@ -434,10 +452,17 @@ impl Runs {
                 return Ok(Free::Now(ResumedRun::here(identity, run, before)));
             }
         }
+        if let Some(claimed) = self.failures.claim(&identity, principal) {
+            let (kept, claim) = claimed.map_err(|()| under_way())?;
+            let retried = kept.retried(&retry.unwrap_or_default());
+            return Ok(Free::Now(ResumedRun::kept_here(identity, retried, claim)));
+        }
         let Some(persistence) = &self.persistence else { return Err(gone()) };
         let key = Key { principal: principal.to_owned(), handle: identity };
+        let patience = if retry.is_some() { Duration::ZERO } else { patience };
         let (record, mut stored) = match HeldRecord::take(persistence, key, stop, patience)? {
             Free::Now(taken) => taken,
+            Free::Later(..) if retry.is_some() => return Err(under_way()),
             Free::Later(key, patience) => return Ok(Free::Later(key, patience)),
         };
         if stored.is_expired() {
@@ -448,6 +473,12 @@ impl Runs {
             return Err(not_resumed(
                 "a person has to say first whether calls of it happened (`lispbox approvals show`)",
             ));
+        }
+        if let Some(retry) = retry {
+            return match stored.may_be_retried() {
+                true => Ok(Free::Now(ResumedRun::retried(stored.retried(&retry), record))),
+                false => Err(not_resumed("another attempt of it has ended meanwhile")),
+            };
         }
         if let Some((round, answers)) = answers.filter(|_| stored.reply().is_none()) {
             if round != stored.round() {
@@ -498,6 +529,8 @@ impl Runs {
             record.close_with(&stored)?;
             return Ok(stored.asked(record.identity()));
         }
+        // A further attempt waits as a run of its own.
+        resumed.iter().for_each(|resumed| self.failures.remove(resumed.identity()));
         let identity = store::handle()?;
         let waiting =
             WaitingRun { principal: principal.to_owned(), entry: Arc::clone(entry), run, since: Instant::now() };
@@ -524,58 +557,27 @@ impl Runs {
             problem => missing(&problem),
         })
     }
+}
 
-    /// Records that a run has ended with a reply. Returns why that is not recorded, as a clause.
-    pub(in crate::server) fn ended(
-        &self,
-        resumed: &ResumedRun,
-        reply: &Reply,
-        principal: &str,
-        recording: Option<FinishedRecording>,
-    ) -> Option<String> {
-        let (before, record) = resumed.record()?;
-        let is_recorded = recording.is_some();
-        let mut ended = before.ended_with(reply);
-        if let Some(recording) = recording {
-            ended = ended.recorded_as(recording, principal);
-            self.purge();
-        }
-        if resumed.outlives_request() {
-            return record.close_with(&ended).err();
-        }
-        // No one can ask for its reply.
-        let removed = record.remove();
-        if !is_recorded {
-            return removed.err();
-        }
-        let key = Key { principal: RECORDS.to_owned(), handle: record.identity().to_owned() };
-        let store = self.persistence.as_ref()?.store();
-        store.create(&key, &ended.encode(), &ended.summary().names()).err().map(|problem| missing(&problem))
-    }
-
-    /// Removes expired runs in the background, from time to time.
-    fn purge(&self) {
-        let Some(persistence) = &self.persistence else { return };
-        let mut purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
-        if purged.is_some_and(|purged| purged.elapsed() < PURGE) {
-            return;
-        }
-        *purged = Some(Instant::now());
-        let runs = StoredRuns::new(Arc::clone(persistence.store()));
-        let work = move || {
-            if let Err(problem) = runs.purge() {
-                tracing::warn!(%problem, "expired runs could not be removed");
-            }
-        };
-        if let Err(problem) = std::thread::Builder::new().name("purge".to_owned()).spawn(work) {
-            tracing::warn!(%problem, "expired runs could not be removed");
-        }
+/// Returns what is known of a run by its record.
+fn found(stored: &StoredRun, identity: &str) -> FoundRun {
+    let session = stored.session().to_owned();
+    FoundRun {
+        session: if stored.start().is_some() { RunSession::Begun(session) } else { RunSession::Stored(session) },
+        program: stored.run().program().to_owned(),
+        limits: stored.run().limits().clone(),
+        asked: stored.asked(identity),
+        arguments: stored.arguments().map(str::to_owned),
+        ended: stored.reply().cloned().map(Box::new),
+        may_be_retried: stored.may_be_retried(),
+        keeps_reply: stored.keeps_reply(),
+        lacks_data: stored.lacks_data(),
     }
 }
 
-/// Says that there is no such run, as a clause.
-fn no_run(run: &str) -> String {
-    format!("there is no run `{}`: it has expired, or never existed", cut(run, LONGEST_IDENTITY))
+/// The refusal of a second attempt at the same time.
+fn under_way() -> Refused {
+    not_resumed("another attempt of it is being evaluated")
 }
 
 /// The refusal to resume a run that does not wait.

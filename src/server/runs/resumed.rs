@@ -12,6 +12,8 @@ use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
 
+use super::attempts::SessionBefore;
+use super::failures::Claim;
 use super::listing::{PATIENCE, missing};
 use super::planned::PlanTerms;
 use super::recorded::Recorded;
@@ -29,8 +31,33 @@ const CHANGES: usize = 1 << 20;
 pub(in crate::server) struct ResumedRun(Source);
 
 enum Source {
-    Here { identity: String, run: Box<Suspended>, before: Box<WaitingRun> },
-    Stored { run: Box<StoredRun>, record: Leased, is_first: bool },
+    Here {
+        identity: String,
+        run: Box<Suspended>,
+        before: Box<WaitingRun>,
+    },
+    /// A further attempt of a run that is kept in memory.
+    KeptHere {
+        identity: String,
+        run: Box<StoredRun>,
+        _claim: Claim,
+    },
+    Stored {
+        run: Box<StoredRun>,
+        record: Leased,
+        kind: Evaluation,
+    },
+}
+
+/// The kind of an evaluation of a run in a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evaluation {
+    /// Of a run without a key, for the first time.
+    First,
+    /// A further attempt of a run that did not end well.
+    Further,
+    /// Of a run that has a key, was suspended, or was cut off.
+    Continued,
 }
 
 /// The record of a run for as long as it is evaluated. A task that stores an outcome may have the record for longer, but
@@ -49,31 +76,72 @@ impl ResumedRun {
     }
 
     pub(super) fn stored(run: StoredRun, record: HeldRecord) -> ResumedRun {
-        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), is_first: false })
+        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), kind: Evaluation::Continued })
     }
 
     /// A run without a key that is evaluated for the first time. It is not in the store until it makes a call that may
     /// change something, or is suspended.
     pub(super) fn first(run: StoredRun, record: HeldRecord) -> ResumedRun {
-        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), is_first: true })
+        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), kind: Evaluation::First })
+    }
+
+    /// A further attempt of a run in a store that did not end well.
+    pub(super) fn retried(run: StoredRun, record: HeldRecord) -> ResumedRun {
+        ResumedRun(Source::Stored { run: Box::new(run), record: Leased(Arc::new(record)), kind: Evaluation::Further })
+    }
+
+    /// A further attempt of a run that is kept in memory.
+    pub(super) fn kept_here(identity: String, run: StoredRun, claim: Claim) -> ResumedRun {
+        ResumedRun(Source::KeptHere { identity, run: Box::new(run), _claim: claim })
+    }
+
+    /// Returns the identity of the run.
+    pub(super) fn identity(&self) -> &str {
+        match &self.0 {
+            Source::Here { identity, .. } | Source::KeptHere { identity, .. } => identity,
+            Source::Stored { record, .. } => record.0.identity(),
+        }
+    }
+
+    /// Returns the record of the run as it was before the evaluation; `None` for one that waited in memory.
+    pub(super) fn attempted(&self) -> Option<&StoredRun> {
+        match &self.0 {
+            Source::Here { .. } => None,
+            Source::KeptHere { run, .. } | Source::Stored { run, .. } => Some(run),
+        }
+    }
+
+    /// Returns true if this is a further attempt that begins.
+    pub(in crate::server) fn is_retry(&self) -> bool {
+        matches!(self.0, Source::KeptHere { .. } | Source::Stored { kind: Evaluation::Further, .. })
+    }
+
+    /// Returns the session before the last attempt, and its state after it, if this is a further one that begins.
+    pub(in crate::server) fn session_before(&self) -> Option<&(SessionBefore, u64)> {
+        self.attempted().and_then(StoredRun::session_before)
+    }
+
+    /// Returns true if the run is in the store before it makes a call.
+    pub(super) fn is_in_store(&self) -> bool {
+        matches!(self.0, Source::Stored { kind: Evaluation::Further | Evaluation::Continued, .. })
     }
 
     /// Returns true if the run is continued whatever becomes of the request: it was suspended before, or has a key.
     pub(in crate::server) fn outlives_request(&self) -> bool {
-        !matches!(self.0, Source::Stored { is_first: true, .. })
+        matches!(self.0, Source::Here { .. } | Source::Stored { kind: Evaluation::Continued, .. })
     }
 
     /// Returns the run, with the decisions on its calls.
     pub(in crate::server) fn run(&self) -> &Suspended {
         match &self.0 {
             Source::Here { run, .. } => run,
-            Source::Stored { run, .. } => run.run(),
+            Source::KeptHere { run, .. } | Source::Stored { run, .. } => run.run(),
         }
     }
 
     /// Returns with what the run is evaluated from its beginning, if it was not suspended.
     pub(in crate::server) fn start(&self) -> Option<&Start> {
-        self.record().and_then(|(run, _)| run.start())
+        self.attempted().and_then(StoredRun::start)
     }
 
     /// Returns the plan to which the run is held.
@@ -105,7 +173,7 @@ impl ResumedRun {
     pub(in crate::server) fn begin(&self, version: u64, log: &Arc<RunLog>) -> Result<(), String> {
         let Some((run, record)) = self.record() else { return Ok(()) };
         let mut under_way = run.clone();
-        if self.outlives_request() {
+        if self.is_in_store() {
             under_way = run.resumed_at(version)?;
             record.write(&under_way)?;
         }
@@ -117,7 +185,7 @@ impl ResumedRun {
     /// Returns the record of a run in a store, as it was before it was resumed, with the decisions.
     pub(super) fn record(&self) -> Option<(&StoredRun, &Arc<HeldRecord>)> {
         match &self.0 {
-            Source::Here { .. } => None,
+            Source::Here { .. } | Source::KeptHere { .. } => None,
             Source::Stored { run, record, .. } => Some((run, &record.0)),
         }
     }
@@ -126,7 +194,7 @@ impl ResumedRun {
     pub(super) fn into_waiting(self) -> Option<(String, WaitingRun)> {
         match self.0 {
             Source::Here { identity, before, .. } => Some((identity, *before)),
-            Source::Stored { .. } => None,
+            Source::KeptHere { .. } | Source::Stored { .. } => None,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::server::identity::sha256;
 use crate::server::policy::Question;
 
 use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
+use super::attempts::Attempts;
 use super::planned::PlanTerms;
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::rehearsal::ChangeSet;
@@ -26,20 +27,23 @@ use super::summary::{RunState, RunSummary, now};
 /// The version of the first line.
 const VERSION: u32 = 1;
 
+/// Maximum number of tools in a summary.
+const MADE: usize = 20;
+
 /// A run in a store.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
     /// What the server knows of it.
-    head: Head,
-    run: Suspended,
+    pub(super) head: Head,
+    pub(super) run: Suspended,
     /// The record of the whole run, if it is recorded.
-    recorded: Option<Box<Recorded>>,
+    pub(super) recorded: Option<Box<Recorded>>,
     /// True if a process is evaluating it.
-    is_running: bool,
+    pub(super) is_running: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Head {
+pub(super) struct Head {
     #[serde(rename = "lispbox-stored-run")]
     version: u32,
     /// The handle of its session.
@@ -53,19 +57,19 @@ struct Head {
     decisions: Vec<DecisionRecord>,
     /// The reply, once the run has ended.
     #[serde(default)]
-    ended: Option<Box<Reply>>,
+    pub(super) ended: Option<Box<Reply>>,
     /// The SHA-256 of the arguments of its call, if the run has a key.
     #[serde(default)]
     arguments: Option<String>,
     /// With what it is evaluated from its beginning; absent once it was suspended.
     #[serde(default)]
-    start: Option<Start>,
+    pub(super) start: Option<Start>,
     /// The version of its session when it was resumed after it was suspended last; absent until then.
     #[serde(default)]
-    resumed_at: Option<u64>,
+    pub(super) resumed_at: Option<u64>,
     /// True if the log was stored in the middle of an evaluation.
     #[serde(default)]
-    is_cut_off: bool,
+    pub(super) is_cut_off: bool,
     /// The principal, for a record that is not among its sessions.
     #[serde(default)]
     principal: Option<String>,
@@ -74,10 +78,13 @@ struct Head {
     keep: Option<u64>,
     /// The program that was rehearsed, if the run makes the calls of a rehearsal.
     #[serde(default)]
-    rehearsed: Option<String>,
+    pub(super) rehearsed: Option<String>,
     /// The plan to which the run is held.
     #[serde(default)]
-    plan: Option<PlanTerms>,
+    pub(super) plan: Option<PlanTerms>,
+    /// The attempts, if one did not end well.
+    #[serde(default)]
+    pub(super) attempts: Attempts,
 }
 
 /// What a run begins with.
@@ -156,6 +163,7 @@ impl StoredRun {
             keep: None,
             rehearsed: None,
             plan: None,
+            attempts: Attempts::default(),
         };
         StoredRun { head, run, recorded: None, is_running: false }
     }
@@ -193,7 +201,11 @@ impl StoredRun {
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
         let (round, plan) = (self.head.round + 1, self.plan());
-        let head = Head { round, plan, start: None, resumed_at: None, is_cut_off: false, ..self.head.clone() };
+        let mut head = Head { round, plan, resumed_at: None, is_cut_off: false, ..self.head.clone() };
+        if let Some(Start { data, .. }) = head.start.take() {
+            head.attempts.data = data;
+        }
+        head.attempts.is_new = false;
         StoredRun { head, run, recorded: None, is_running: false }
     }
 
@@ -279,6 +291,12 @@ impl StoredRun {
     /// # Errors
     /// Returns a message if it was resumed before, and the session has changed since.
     pub(super) fn resumed_at(&self, version: u64) -> Result<StoredRun, String> {
+        if self.head.attempts.is_new {
+            let mut begun = self.clone();
+            begun.head.attempts.is_new = false;
+            begun.head.start.iter_mut().for_each(|start| start.session_version = version);
+            return Ok(begun);
+        }
         let before = self.head.start.as_ref().map(|start| start.session_version).or(self.head.resumed_at);
         if before.is_some_and(|before| before != version) {
             if self.head.plan.is_some() && self.head.resumed_at.is_none() {
@@ -382,7 +400,7 @@ impl StoredRun {
     }
 
     fn undecided(&self) -> Vec<OpenCall> {
-        if self.head.ended.is_some() || self.is_running {
+        if self.head.ended.is_some() && !self.head.attempts.is_failed || self.is_running {
             return Vec::new();
         }
         let program = sha256(self.run.program().as_bytes());
@@ -429,14 +447,18 @@ impl StoredRun {
         let tool = |call: &OpenCall| format!("{}/{}", call.question.server, call.question.tool);
         let expires = self.expires().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (calls, unknown) = (open.iter().map(tool).collect(), unknown.len());
-        RunSummary { state: self.state(), calls, unknown, expires }
+        let last = self.attempts().last().filter(|_| self.head.attempts.is_failed);
+        let ended = last.map(|last| last.status.as_str().to_owned());
+        let made = last.map_or_else(Vec::new, |last| last.made.iter().take(MADE).cloned().collect());
+        RunSummary { state: self.state(), calls, unknown, expires, ended, made }
     }
 
     /// Returns the state of the run.
     pub fn state(&self) -> RunState {
         match &self.head.ended {
-            Some(_) => RunState::Ended,
-            None if self.is_running => RunState::Running,
+            Some(_) if !self.head.attempts.is_failed => RunState::Ended,
+            _ if self.is_running => RunState::Running,
+            Some(_) => RunState::Failed,
             None if !self.open().is_empty() => RunState::Waiting,
             None if self.head.start.is_some() && self.head.rehearsed.is_none() && !self.is_planned() => RunState::Begun,
             None => RunState::Decided,
@@ -451,7 +473,7 @@ impl StoredRun {
         if let Some(call) = self.undecided().into_iter().find(|call| call.number == number) {
             return Ok(call);
         }
-        if self.head.ended.is_some() {
+        if self.head.ended.is_some() && !self.head.attempts.is_failed {
             return Err("the run has ended, and nothing more can be decided".to_owned());
         }
         let open: Vec<String> = self.open().into_iter().map(|open| open.number).collect();
@@ -508,13 +530,14 @@ impl StoredRun {
     /// # Errors
     /// Returns a message if it has ended.
     pub fn cancel(&mut self, by: &str) -> Result<(), String> {
-        if self.head.ended.is_some() {
+        if self.head.ended.is_some() && !self.head.attempts.is_failed {
             return Err("the run has ended".to_owned());
         }
         let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
         let rendered = format!("Cancelled: {message}");
         let failure = Failure { error: "Cancelled".to_owned(), message, rendered, ..Failure::default() };
         *self = self.ended_with(&Reply { status: Status::Cancelled, failure: Some(failure), ..Reply::default() });
+        self.head.attempts.is_failed = false;
         Ok(())
     }
 

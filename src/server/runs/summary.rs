@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lang::MadeCalls;
 use crate::store::Summary;
 
 use super::asked::WAITING;
@@ -24,6 +25,12 @@ pub(super) struct RunSummary {
     pub(super) unknown: usize,
     /// The time at which it expires, in seconds since 1970.
     pub(super) expires: u64,
+    /// The status at the end of its latest attempt, if that did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ended: Option<String>,
+    /// The calls that its attempts have made and that have changed something, or may have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) made: Vec<MadeCalls>,
 }
 
 impl RunSummary {
@@ -42,7 +49,12 @@ impl RunSummary {
     pub(super) fn running(created: SystemTime) -> RunSummary {
         let expires = created + WAITING;
         let expires = expires.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        RunSummary { state: RunState::Running, calls: Vec::new(), unknown: 0, expires }
+        RunSummary { expires, ..RunSummary::of_state(RunState::Running) }
+    }
+
+    /// Returns the summary of a run in that state of which nothing else is to be told.
+    pub(super) fn of_state(state: RunState) -> RunSummary {
+        RunSummary { state, calls: Vec::new(), unknown: 0, expires: 0, ended: None, made: Vec::new() }
     }
 
     /// Returns the time in seconds after which it expires.
@@ -63,18 +75,21 @@ pub enum RunState {
     Running,
     /// Its process died while it was evaluated for the first time: the next call with its key continues it.
     Begun,
+    /// It did not end well after it has made changes: it may be attempted again, with a corrected program.
+    Failed,
     /// It has ended.
     Ended,
 }
 
 impl RunState {
-    /// Returns the word for the state: `waiting`, `decided`, `running`, `begun` or `ended`.
+    /// Returns the word for the state: `waiting`, `decided`, `running`, `begun`, `failed` or `ended`.
     pub fn word(self) -> &'static str {
         match self {
             RunState::Waiting => "waiting",
             RunState::Decided => "decided",
             RunState::Running => "running",
             RunState::Begun => "begun",
+            RunState::Failed => "failed",
             RunState::Ended => "ended",
         }
     }

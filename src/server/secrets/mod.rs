@@ -221,6 +221,7 @@ impl Secrets {
             ToolReply::Unapproved(text) => ToolReply::Unapproved(self.redact_own(text)),
             ToolReply::Diverged(text) => ToolReply::Diverged(self.redact_own(text)),
             ToolReply::Unplanned(text) => ToolReply::Unplanned(self.redact_own(text)),
+            ToolReply::Repeated(text) => ToolReply::Repeated(self.redact_own(text)),
             ToolReply::Ask(question) => ToolReply::Ask(question),
             ToolReply::Rehearsed => ToolReply::Rehearsed,
             ToolReply::Stopped => ToolReply::Stopped,
@@ -248,7 +249,7 @@ impl Secrets {
             call.arguments = self.redact_value(std::mem::take(&mut call.arguments));
         }
         for call in &mut reply.calls {
-            call.note.iter_mut().for_each(|note| self.redact_in(note));
+            call.note.iter_mut().chain(&mut call.failed).for_each(|text| self.redact_in(text));
         }
         if let Some(failure) = &mut reply.failure {
             let more = [&mut failure.symbol, &mut failure.suggestion, &mut failure.data].into_iter().flatten();

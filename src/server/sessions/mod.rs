@@ -254,6 +254,21 @@ impl Entry {
         Ok(())
     }
 
+    /// Replaces the session by that of a text. The origins of values stay known: what was read since was read.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the text, as a clause.
+    pub(in crate::server) fn decode_values(&self, text: &str, session: &mut dyn Environment) -> Result<(), String> {
+        session.decode(Origins::split(text)?.0)
+    }
+
+    /// Records that the session in memory was replaced, and differs from the one in the store.
+    pub(in crate::server) fn restored(&self) {
+        if let Stored::Version { changes, .. } = &mut *self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+            *changes = u64::MAX;
+        }
+    }
+
     /// The principal that owns the session.
     pub(in crate::server) fn caller(&self) -> &str {
         &self.caller

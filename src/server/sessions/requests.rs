@@ -22,7 +22,7 @@ pub(in crate::server) struct SessionRequests {
     stop: OnceLock<CancellationToken>,
     /// The lease of its session, if that is in a store.
     held: OnceLock<Arc<HeldLease>>,
-    /// The log of its run, if that is stored.
+    /// The log of its run.
     log: OnceLock<Arc<RunLog>>,
 }
 
@@ -55,18 +55,28 @@ impl SessionRequests {
         let _ = self.held.set(held);
     }
 
-    /// Records the log of a run that is stored.
+    /// Records the log of a run.
     pub(in crate::server) fn log_in(&self, log: Arc<RunLog>) {
         // A run is resumed once for each program.
         let _ = self.log.set(log);
     }
 
-    /// Stores that a call is about to be sent, if the run of the program is stored.
+    /// Records that a call is about to be sent, and stores that if the run of the program is stored.
     ///
     /// # Errors
     /// Returns why it is not stored, as a clause. The call must then not be sent.
     pub(in crate::server) fn starting(&self, call: &CallId) -> Result<(), String> {
         self.log.get().map_or(Ok(()), |log| log.starting(call))
+    }
+
+    /// Records that a call is about to be sent that may change something, and does no harm if it is made again.
+    pub(in crate::server) fn changing(&self, call: &CallId) {
+        self.log.get().into_iter().for_each(|log| log.changing(call));
+    }
+
+    /// Records that a call was not sent after all.
+    pub(in crate::server) fn unsent(&self, call: &CallId) {
+        self.log.get().into_iter().for_each(|log| log.unsent(call));
     }
 
     /// True once the lease is lost: the program must not do anything more.

@@ -1,6 +1,8 @@
 //! A run at a terminal.
 
-use lispbox::server::StoredRun;
+use std::time::{Duration, SystemTime};
+
+use lispbox::server::{EndedAttempt, StoredRun};
 
 use crate::output::outln;
 use crate::terminal::for_stdout;
@@ -46,8 +48,30 @@ pub fn print(identity: &str, run: &StoredRun) {
         let spent = reply.spent;
         outln!("spent: fuel {}, {} ms, {} ms of them computing", spent.fuel, spent.total_ms, spent.compute_ms);
     }
+    print_attempts(run);
     for decision in run.decisions() {
         outln!("{}", for_stdout(&format!("decision: {}: {} ({})", decision.tool, decision.decision, decision.by)));
+    }
+}
+
+/// Prints the attempts of a run that did not end well, in order. The last one is the program above.
+fn print_attempts(run: &StoredRun) {
+    for (at, attempt) in run.attempts().iter().enumerate() {
+        let EndedAttempt { program, at: ended, status, error, made, answered } = attempt;
+        let ended = time_of(SystemTime::UNIX_EPOCH + Duration::from_secs(*ended));
+        outln!(
+            "\nattempt {}, until {ended} UTC: {}",
+            at + 1,
+            error.as_deref().map_or(status.as_str().into(), for_stdout)
+        );
+        for line in for_stdout(&shortened(program.trim_end(), FORM)).lines() {
+            outln!("  {line}");
+        }
+        let made: Vec<String> = made.iter().map(ToString::to_string).collect();
+        outln!("made so far: {}", for_stdout(&made.join(", ")));
+        if *answered > 0 {
+            outln!("calls answered from earlier attempts: {answered}");
+        }
     }
 }
 

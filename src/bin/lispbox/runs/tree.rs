@@ -116,9 +116,11 @@ fn text_of(reply: &ToolReply) -> Option<String> {
     match reply {
         ToolReply::Json(text) | ToolReply::Text(text) | ToolReply::Marked(text) => Some(text.clone()),
         ToolReply::Error(error) => Some(error.message.clone()),
-        ToolReply::Denied(why) | ToolReply::Unapproved(why) | ToolReply::Diverged(why) | ToolReply::Unplanned(why) => {
-            Some(why.clone())
-        }
+        ToolReply::Denied(why)
+        | ToolReply::Unapproved(why)
+        | ToolReply::Diverged(why)
+        | ToolReply::Unplanned(why)
+        | ToolReply::Repeated(why) => Some(why.clone()),
         _ => None,
     }
 }

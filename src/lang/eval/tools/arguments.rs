@@ -11,6 +11,21 @@ use crate::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
+/// Maximum size of arguments that are shown in part, in bytes, and maximum length of each that is shown, in characters.
+const SHOWN_OF: usize = 4096;
+const SHOWN: usize = 40;
+
+/// Shows the first two arguments of a call that are scalars, the text of a JSON object, as `:to "ann" :size 3 `.
+pub(super) fn told_apart(arguments: &str) -> String {
+    let object: Option<serde_json::Map<String, Json>> =
+        if arguments.len() <= SHOWN_OF { serde_json::from_str(arguments).ok() } else { None };
+    let is_scalar = |value: &Json| !(value.is_object() || value.is_array() || value.is_null());
+    let shown = object.iter().flatten().filter(|(_, value)| is_scalar(value)).take(2).map(|(name, value)| {
+        format!("{} {} ", foreign_text::argument(name), foreign_text::begun(&foreign_text::json(value), SHOWN))
+    });
+    shown.collect()
+}
+
 /// Maximum number of keys in a map that is checked for argument names where it may be a value instead.
 const MOST_NAMES: usize = 64;
 

@@ -14,11 +14,14 @@ use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
 use crate::value::map::canonical;
-use arguments::tool_arguments;
+use arguments::{told_apart, tool_arguments};
 use std::sync::{Arc, OnceLock};
 
 /// Most times that a person is asked about one call.
 const MOST_ASKED: u32 = 3;
+
+/// Maximum length of the reason why a call failed in the list of failed calls, in characters.
+const REASON: usize = 60;
 
 impl Machine {
     /// Finds a tool by name: `server/tool`, `mcp__server__tool`, or a bare name that is unique among the servers.
@@ -215,6 +218,7 @@ impl Machine {
             ms: 0,
             outcome: "running".into(),
             note: None,
+            failed: None,
         });
         let started = host.monotonic();
         let mut asked = 0;
@@ -266,14 +270,23 @@ impl Machine {
         if reply.outcome() == "ok" || matches!(&*reply, ToolReply::Rehearsed) {
             self.core.look_ups.unnamed(|| values::unnamed(tool, &arguments));
         }
+        let failed = if let ToolReply::Error(error) = &*reply { Some(self.failed(&arguments, error)) } else { None };
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
             record.outcome = outcome.into();
             record.note = note.clone();
+            record.failed = failed;
         }
         // A limit that passed during the call, or a cancellation, ends the evaluation even if the tool succeeded.
         self.check_time()?;
         value
+    }
+
+    /// Describes a failed call by its first arguments and the reason, in one line.
+    #[cold]
+    fn failed(&mut self, arguments: &Value, error: &ToolError) -> String {
+        let text = json::write(self, arguments, &Layout::default()).unwrap_or_default();
+        format!("{}({})", told_apart(&text), foreign_text::begun(&error.message, REASON))
     }
 
     /// Converts a reply to a value, or to an error that a program can catch.
@@ -297,6 +310,7 @@ impl Machine {
             ToolReply::Denied(rule) => Err(denial(&name(), rule).into()),
             ToolReply::Diverged(how) => Err(Halt::Diverged(how.clone()).into()),
             ToolReply::Unplanned(how) => Err(Halt::Unplanned(how.clone()).into()),
+            ToolReply::Repeated(how) => Err(Halt::Repeated(how.clone()).into()),
             ToolReply::Ask(_) => Err(Halt::Suspended.into()),
             ToolReply::Unapproved(what) => {
                 let name = name();

@@ -10,7 +10,7 @@ use crate::lang::{ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::downstream::arguments::{Checked, CheckedTool};
 use crate::server::downstream::connection::Failure;
 use crate::server::downstream::link::Link;
-use crate::server::policy::{Consent, IntendedCall, Ruling};
+use crate::server::policy::{Consent, IntendedCall, RepeatedCalls, Ruling};
 use crate::server::system::offload::{self, NotDone};
 
 use super::Downstream;
@@ -99,6 +99,11 @@ impl Downstream {
                 }
             })
         })
+    }
+
+    /// Returns what becomes of calls of its tools that an earlier program has made.
+    pub(in crate::server) fn repeated_calls(&self) -> RepeatedCalls {
+        self.rules().policy.repeated_calls()
     }
 
     /// Decides on a call with arguments as they will be sent; `unchecked` is the reason why they were not validated.

@@ -25,7 +25,8 @@ pub(super) fn list(signed_in: &SignedIn, listed: Vec<ListedRun>) -> Markup {
             Ok(run) => match run.state() {
                 RunState::Waiting => waiting.push((key, run)),
                 RunState::Decided => decided.push((key, run)),
-                RunState::Running | RunState::Begun | RunState::Ended => others.push((key, run)),
+                RunState::Failed if !run.open().is_empty() => waiting.push((key, run)),
+                RunState::Running | RunState::Begun | RunState::Failed | RunState::Ended => others.push((key, run)),
             },
             Err(problem) => unreadable.push((key, problem)),
         }
@@ -133,6 +134,7 @@ pub(super) fn state(state: RunState) -> &'static str {
         RunState::Decided => "Decided",
         RunState::Running => "Running",
         RunState::Begun => "Interrupted",
+        RunState::Failed => "Failed",
         RunState::Ended => "Ended",
     }
 }

@@ -68,6 +68,15 @@ fn explanation(run: &StoredRun, open: usize) -> String {
         (RunState::Begun, _) => {
             "Its process died. The program goes on with the next call that names the run or has its run key.".to_owned()
         }
+        (RunState::Failed, 0) => {
+            "The program failed after it has made changes. A corrected one that names the run repeats none of them."
+                .to_owned()
+        }
+        (RunState::Failed, _) => {
+            "The program failed while it made a call. Before a corrected one goes on, a person has to say whether that \
+             happened."
+                .to_owned()
+        }
         (RunState::Ended, _) => "The program has ended, and nothing more can be decided.".to_owned(),
     }
 }

@@ -1,0 +1,203 @@
+//! What a reply says about the calls that have changed something.
+
+use super::foreign_text;
+use super::host::CallRecord;
+use super::reply::{Reply, Status};
+use super::runs::{Entry, Happened};
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of a line about calls, in bytes.
+const LINE: usize = 200;
+
+/// Maximum number of failed calls that are named.
+const FAILED: usize = 3;
+
+/// The calls of one tool that have changed something, or may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeCalls {
+    /// The name of the tool, with that of its server.
+    pub tool: String,
+    /// The number of calls.
+    pub count: u64,
+    /// The number of those that were sent, and of which it is not known whether they were carried out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl MadeCalls {
+    /// Counts calls by tool, in the order of their first calls.
+    #[doc(hidden)]
+    pub fn of<'e>(calls: impl IntoIterator<Item = &'e Entry>) -> Vec<MadeCalls> {
+        let mut made: Vec<MadeCalls> = Vec::new();
+        for call in calls {
+            let unknown = u64::from(call.happened() == Happened::Unknown);
+            let tool = foreign_text::qualified(&call.server, &call.tool);
+            match made.iter_mut().find(|made| made.tool == tool) {
+                Some(made) => (made.count, made.unknown) = (made.count + 1, made.unknown + unknown),
+                None => made.push(MadeCalls { tool, count: 1, unknown }),
+            }
+        }
+        made
+    }
+}
+
+impl std::fmt::Display for MadeCalls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.count {
+            1 => write!(f, "{} once", self.tool)?,
+            count => write!(f, "{} {count} times", self.tool)?,
+        }
+        match self.unknown {
+            0 => Ok(()),
+            unknown if unknown == self.count => f.write_str(" (outcome unknown)"),
+            unknown => write!(f, " ({unknown} of them with unknown outcome)"),
+        }
+    }
+}
+
+/// The relation of an attempt of a run to the earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number, from 2.
+    pub number: u32,
+    /// The number of its calls that were answered by those of earlier attempts.
+    pub answered: u64,
+    /// The calls of earlier attempts that have changed something, or may have, and that this one has not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<MadeCalls>,
+}
+
+/// A program that was cut off without a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutOff {
+    /// The identity of its run.
+    pub run: String,
+    /// The calls that it has made.
+    pub made: Vec<MadeCalls>,
+}
+
+/// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them`, within [`LINE`] bytes.
+fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>) -> String {
+    let begin = format!("[made before {before}: ");
+    let end = match run {
+        Some(run) => format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them]"),
+        None => "; the server keeps no record of them]".to_owned(),
+    };
+    let room = LINE.saturating_sub(begin.len() + end.len());
+    format!("{begin}{}{end}", listed(made, room))
+}
+
+/// Lists calls by tool, as many as there is room for.
+fn listed(made: &[MadeCalls], room: usize) -> String {
+    const MORE: usize = 16;
+    let mut out = String::new();
+    for (at, calls) in made.iter().enumerate() {
+        let calls = calls.to_string();
+        let (separator, left) = (if at == 0 { "" } else { ", " }, made.len() - at);
+        let reserved = if left > 1 { MORE } else { 0 };
+        if out.len() + separator.len() + calls.len() + reserved > room {
+            let tools = if left == 1 { "tool" } else { "tools" };
+            return format!("{out}{separator}{left} more {tools}");
+        }
+        out.push_str(separator);
+        out.push_str(&calls);
+    }
+    out
+}
+
+impl Reply {
+    /// Renders the lines about calls that were made before the program ended badly, and by earlier attempts.
+    pub(super) fn effects(&self) -> String {
+        let mut lines = Vec::new();
+        if let Some(Attempt { answered, left, .. }) = &self.attempt {
+            lines.extend(match answered {
+                0 => None,
+                1 => Some("[1 call answered from an earlier attempt]".to_owned()),
+                count => Some(format!("[{count} calls answered from earlier attempts]")),
+            });
+            if !left.is_empty() {
+                let begin = "[made before and not asked for now: ";
+                lines.push(format!("{begin}{}]", listed(left, LINE - begin.len() - 1)));
+            }
+        }
+        if !self.made.is_empty() {
+            let before = match self.status {
+                Status::Limit => "the limit",
+                Status::Cancelled => "it was cancelled",
+                Status::Ok | Status::Error | Status::Suspended => "the error",
+            };
+            lines.push(made_line(before, &self.made, self.run.as_deref()));
+        }
+        lines.into_iter().map(|line| format!("\n{line}")).collect()
+    }
+
+    /// Renders the line about a program that was cut off without a reply, in front of a later reply.
+    pub(super) fn cut_off_line(&self) -> Option<String> {
+        let CutOff { run, made } = self.cut_off.as_deref()?;
+        Some(made_line("a program was cut off", made, Some(run)))
+    }
+}
+
+/// Names the first failed calls, with what tells them apart, as `: shop/send :to "ann" (busy), …`. That with the error of
+/// the reply itself is left out.
+pub(super) fn failed_calls(calls: &[CallRecord], error: Option<&str>) -> String {
+    let mut failed: Vec<&CallRecord> = calls.iter().filter(|call| call.failed.is_some()).collect();
+    if failed.last().is_some_and(|last| error == Some(&*last.outcome)) {
+        failed.pop();
+    }
+    let mut out = String::new();
+    for (at, call) in failed.iter().enumerate() {
+        let what = format!(
+            "{} {}",
+            foreign_text::qualified(&call.server, &call.tool),
+            foreign_text::line(call.failed.as_deref().unwrap_or_default())
+        );
+        if at == FAILED || at > 0 && out.len() + what.len() > LINE {
+            return format!("{out}, …");
+        }
+        out.push_str(if at == 0 { ": " } else { ", " });
+        out.push_str(&what);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(tool: &str, count: u64, unknown: u64) -> MadeCalls {
+        MadeCalls { tool: tool.to_owned(), count, unknown }
+    }
+
+    #[test]
+    fn the_line_on_what_was_made_has_at_most_200_bytes() {
+        let run = "h3kqgcs4ofnkzgajjiwcrgi45z";
+        let reply =
+            |made: Vec<MadeCalls>| Reply { status: Status::Error, made, run: Some(run.to_owned()), ..Reply::default() };
+        assert_eq!(
+            reply(vec![made("t/mark", 4, 0)]).effects(),
+            format!(
+                "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats \
+                 none of them]"
+            )
+        );
+        let tools = (0..50).map(|at| made(&format!("{}/{at}", "s".repeat(60)), 1_000_000, 1)).collect();
+        let line = reply(tools).effects();
+        assert!(line.trim().len() <= LINE, "{line}");
+        assert!(line.contains(": 50 more tools; {\"run\""), "{line}");
+        let tools = (0..9).map(|at| made(&format!("t/{at}"), 2, 0)).collect();
+        let line = reply(tools).effects();
+        assert!(line.trim().len() <= LINE, "{line}");
+        assert!(line.contains("t/0 2 times, t/1 2 times, ") && line.contains(" more tools; "), "{line}");
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_said() {
+        assert_eq!(made("t/mark", 4, 1).to_string(), "t/mark 4 times (1 of them with unknown outcome)");
+        assert_eq!(made("t/mark", 1, 1).to_string(), "t/mark once (outcome unknown)");
+    }
+}

@@ -1,0 +1,167 @@
+//! The end of a run: it is removed, or kept for those who ask for its reply, or for a further attempt.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::lang::{Attempt, Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended};
+use crate::server::sessions::Entry;
+use crate::store::{self, Key};
+
+use super::attempts::FailedAttempt;
+use super::failures::FailedRun;
+use super::listing::{RECORDS, StoredRuns, missing};
+use super::recorded::FinishedRecording;
+use super::resumed::ResumedRun;
+use super::stored::{Start, StoredRun};
+use super::summary::RunState;
+use super::{MOST, Runs};
+
+/// A program that has ended, with its session.
+pub(in crate::server) struct EndedProgram<'e> {
+    pub(in crate::server) entry: &'e Arc<Entry>,
+    pub(in crate::server) program: &'e str,
+    pub(in crate::server) data: Option<&'e String>,
+    pub(in crate::server) limits: &'e Limits,
+}
+
+/// Says in a reply how an attempt relates to the earlier ones, if there were any.
+pub(in crate::server) fn tell_attempt(reply: &mut Reply, log: &RunLog) {
+    if log.attempt() == 0 {
+        return;
+    }
+    let log = log.logged();
+    let left = if reply.status == Status::Ok { MadeCalls::of(log.left()) } else { Vec::new() };
+    let (number, answered) = (log.attempt.saturating_add(1), log.taken().count() as u64);
+    reply.attempt = Some(Attempt { number, answered, left });
+}
+
+impl Runs {
+    /// Records that a run has ended with a reply. One that is not in a store is only forgotten. Returns why its end is not
+    /// recorded, as a clause.
+    pub(in crate::server) fn ended(
+        &self,
+        resumed: &ResumedRun,
+        reply: &Reply,
+        principal: &str,
+        recording: Option<FinishedRecording>,
+    ) -> Option<String> {
+        self.failures.remove(resumed.identity());
+        let (before, record) = resumed.record()?;
+        let is_recorded = recording.is_some();
+        let mut ended = before.ended_with(reply);
+        if let Some(recording) = recording {
+            ended = ended.recorded_as(recording, principal);
+            self.purge();
+        }
+        if resumed.is_in_store() {
+            return record.close_with(&ended).err();
+        }
+        // No one can ask for its reply.
+        let removed = record.remove();
+        if !is_recorded {
+            return removed.err();
+        }
+        let key = Key { principal: RECORDS.to_owned(), handle: record.identity().to_owned() };
+        let store = self.persistence.as_ref()?.store();
+        store.create(&key, &ended.encode(), &ended.summary().names()).err().map(|problem| missing(&problem))
+    }
+
+    /// Keeps a run that did not end well after it has made changes, in the store or else in memory, and says so in its
+    /// reply. Blocks if there is a store.
+    pub(in crate::server) fn failed(
+        &self,
+        ended: &EndedProgram<'_>,
+        resumed: Option<&ResumedRun>,
+        reply: &mut Reply,
+        failed: FailedAttempt,
+        recording: Option<FinishedRecording>,
+    ) {
+        let log = failed.log.clone();
+        reply.made = MadeCalls::of(log.changes());
+        let identity = match resumed.map(|resumed| resumed.identity().to_owned()).map_or_else(store::handle, Ok) {
+            Ok(identity) => identity,
+            Err(problem) => return tracing::warn!(problem, "a program that failed is not kept"),
+        };
+        reply.run = Some(identity.clone());
+        let run = failed_run(ended, resumed, reply, failed, recording);
+        let kept = match resumed.and_then(ResumedRun::record).map(|(_, record)| record) {
+            None => Some(Box::new(run)),
+            Some(record) => {
+                let room = || self.persistence.as_ref().map_or(Ok(()), |store| store.room(ended.entry.caller()));
+                let written = if record.is_stored() { Ok(()) } else { room() }.and_then(|()| record.close_with(&run));
+                if let Err(problem) = &written {
+                    tracing::warn!(problem, run = identity, "a program that failed is kept in memory, and not stored");
+                }
+                self.forget_surplus(ended.entry.caller());
+                written.is_err().then(|| Box::new(run))
+            }
+        };
+        self.failures.add(FailedRun {
+            identity,
+            principal: ended.entry.caller().to_owned(),
+            session: ended.entry.handle.clone(),
+            entry: Arc::downgrade(ended.entry),
+            status: reply.status,
+            made: reply.made.clone(),
+            calls: FailedRun::calls_of(&log),
+            kept,
+            stopped: Default::default(),
+            is_taken: Arc::default(),
+            is_untold: reply.status == Status::Cancelled,
+            since: Instant::now(),
+        });
+    }
+
+    /// Removes the oldest failed runs of a principal from the store, if there are too many. Those with a call whose outcome
+    /// is unknown are left for a person.
+    fn forget_surplus(&self, principal: &str) {
+        let (Some(persistence), Ok(runs)) = (&self.persistence, self.summaries(principal)) else { return };
+        let failed = runs.iter().filter(|(_, run)| run.state == RunState::Failed && run.unknown == 0);
+        for (handle, _) in failed.skip(MOST) {
+            let key = Key { principal: principal.to_owned(), handle: handle.clone() };
+            // One that is not removed expires.
+            let _ = persistence.store().remove(&key, None);
+        }
+    }
+
+    /// Removes expired runs in the background, from time to time.
+    pub(super) fn purge(&self) {
+        let Some(persistence) = &self.persistence else { return };
+        let mut purged = self.purged.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if purged.is_some_and(|purged| purged.elapsed() < super::PURGE) {
+            return;
+        }
+        *purged = Some(Instant::now());
+        let runs = StoredRuns::new(Arc::clone(persistence.store()));
+        let work = move || {
+            if let Err(problem) = runs.purge() {
+                tracing::warn!(%problem, "expired runs could not be removed");
+            }
+        };
+        if let Err(problem) = std::thread::Builder::new().name("purge".to_owned()).spawn(work) {
+            tracing::warn!(%problem, "expired runs could not be removed");
+        }
+    }
+}
+
+/// Returns the record of a run that did not end well.
+fn failed_run(
+    ended: &EndedProgram<'_>,
+    resumed: Option<&ResumedRun>,
+    reply: &Reply,
+    failed: FailedAttempt,
+    recording: Option<FinishedRecording>,
+) -> StoredRun {
+    let mut run = match resumed.and_then(ResumedRun::attempted) {
+        Some(before) => before.ended_with(reply),
+        None => {
+            let run = Suspended::of(ended.program, ended.limits.clone(), Default::default(), Logged::default());
+            let start = Start { data: ended.data.cloned(), session_version: 0 };
+            StoredRun::begun(&ended.entry.handle, run, None, start).ended_with(reply)
+        }
+    };
+    if let Some(recording) = recording {
+        run = run.recorded_as(recording, ended.entry.caller());
+    }
+    run.failed_with(reply, failed)
+}
