@@ -198,10 +198,11 @@ fn probes(names: &[String]) -> Vec<String> {
 fn content(session: &mut Session) -> String {
     let mut copy = common::engine().session();
     copy.decode(&state(session)).expect("it decodes");
-    let mut request = Request::new("(vec (range 1e6))");
+    let mut request = Request::new("(clojure.core/vec (clojure.core/range 1e6))");
     request.limits.set("memory", "1MiB").expect("a known limit");
     let reply = copy.eval(request, common::host());
-    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"));
+    let told = reply.failure.as_ref().map_or_else(String::new, |failure| failure.rendered.clone());
+    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"), "{told}");
     state(&mut copy)
 }
 

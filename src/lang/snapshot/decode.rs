@@ -550,7 +550,7 @@ fn view_of(part: &Form, source: Value, places: &[Form]) -> Option<View> {
     };
     let view = View::of(source, *part)?;
     match places {
-        [left] if view.bounds().is_none() => view.last(number(left)?),
+        [left] if view.bounds().is_none() => view.ending(number(left)?),
         [at, end] if at != end => view.between(number(at)?, number(end)?),
         _ => None,
     }

@@ -88,7 +88,6 @@ impl List {
     pub fn as_slice(&self) -> Option<&[Value]> {
         match self {
             List::Items { items, start } => Some(&items.0.items[*start..]),
-            List::View(view) => view.as_slice(),
             _ => None,
         }
     }

@@ -9,9 +9,10 @@
 //!   metadata and JSON a second notion of what a list is.
 //! - **A kind of list whose source is the collection** (chosen). Only what takes a list apart knows about it: the
 //!   cursor, the traversal of children, and the snapshot. Views are not longer than cons cells, so lists take as much
-//!   memory as before; a view of a vector that is one block is a block as well, so that paths for blocks stay. The
-//!   meter needs no rule: a view costs a constant, and its source is counted where it is. A snapshot writes the source
-//!   and the position, which keeps what is shared with the source shared.
+//!   memory as before. A view is never a block, even of a vector that is one: so the same steps are charged for it once
+//!   a session has been moved and the vector has become a block. The meter needs no rule: a view costs a constant, and
+//!   its source is counted where it is. A snapshot writes the source and the position, which keeps what is shared with
+//!   the source shared.
 //!
 //! A view of a few items of a larger collection is a copy of them: it costs as little, and does not keep the rest.
 
@@ -87,9 +88,9 @@ impl View {
     }
 
     /// Leaves out all but the last `left` items of a view of all items of a map or a set; `None` if it has fewer.
-    pub fn last(mut self, left: usize) -> Option<View> {
+    pub fn ending(mut self, left: usize) -> Option<View> {
         let count = (self.left as usize).checked_sub(left)?;
-        self.skip(count);
+        self.leave_out(count);
         Some(self)
     }
 
@@ -128,12 +129,12 @@ impl View {
         }
     }
 
-    /// The items, if they are contiguous.
-    pub fn as_slice(&self) -> Option<&[Value]> {
-        match (&self.source, self.part) {
-            (Value::Vector(vector), Part::Items) => vector.as_slice()?.get(self.at as usize..self.end as usize),
-            _ => None,
+    /// The item at an index, if the view is [indexed](View::is_indexed) and has so many.
+    pub fn get(&self, index: usize) -> Option<Value> {
+        if !self.is_indexed() || index >= self.left as usize {
+            return None;
         }
+        self.item(if self.part == Part::Reversed { self.end as usize - 1 - index } else { self.at as usize + index })
     }
 
     /// The vector of which items are left in their order, with the index of the first and the one after the last.
@@ -150,7 +151,7 @@ impl View {
     }
 
     /// Takes the next item.
-    pub fn next(&mut self) -> Option<Value> {
+    pub fn take_next(&mut self) -> Option<Value> {
         if self.left == 0 {
             return None;
         }
@@ -193,10 +194,10 @@ impl View {
 
     /// Leaves out items, at most as many as there are: at once if they are [indexed](View::is_indexed), else one by
     /// one.
-    pub fn skip(&mut self, count: usize) {
+    pub fn leave_out(&mut self, count: usize) {
         if !self.is_indexed() {
             for _ in 0..count {
-                if self.next().is_none() {
+                if self.take_next().is_none() {
                     break;
                 }
             }
@@ -222,7 +223,7 @@ impl View {
             return List::View(self);
         }
         let mut items = Vec::with_capacity(self.left as usize);
-        items.extend(std::iter::from_fn(|| self.next()));
+        items.extend(std::iter::from_fn(|| self.take_next()));
         List::from(items)
     }
 

@@ -157,7 +157,7 @@ impl Cursor {
                     }
                     Some(Value::Int(item))
                 }
-                Cursor::View(view) => view.next(),
+                Cursor::View(view) => view.take_next(),
                 Cursor::Characters(text, at) => {
                     let next = text.as_str()[*at..].chars().next();
                     *at += next.map_or(0, char::len_utf8);

@@ -57,7 +57,7 @@ pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Ou
             let index = text.index_at(*at).saturating_add(usize::try_from(by).unwrap_or(usize::MAX));
             *at = text.place_of(index).unwrap_or(text.as_str().len());
         }
-        Cursor::View(view) if view.is_indexed() => view.skip(by as usize),
+        Cursor::View(view) if view.is_indexed() => view.leave_out(by as usize),
         Cursor::Range { next, step, left } => {
             *next = next.wrapping_add(step.wrapping_mul(by as i64));
             if *left != List::ENDLESS {
@@ -153,12 +153,13 @@ pub(super) fn or_empty(sequence: Value) -> Value {
 
 /// Returns the text of a string, or of a sequence of its characters, and the byte offset of the first of these.
 fn characters(value: &Value) -> Option<(&Text, usize)> {
-    let Value::List(list) = value else {
-        return if let Value::Str(text) = value { Some((text, 0)) } else { None };
-    };
-    match &**list {
-        List::View(view) => match (view.source(), view.bounds()) {
-            (Value::Str(text), Some((from, _))) => Some((text, from)),
+    match value {
+        Value::Str(text) => Some((text, 0)),
+        Value::List(list) => match &**list {
+            List::View(view) => match (view.source(), view.bounds()) {
+                (Value::Str(text), Some((from, _))) => Some((text, from)),
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
