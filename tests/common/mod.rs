@@ -2,16 +2,18 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod collections;
+mod counted;
 pub mod hostile;
 pub mod literate;
 
+pub use counted::allocated;
 use lispbox::lang::{Engine, Host, Reply, Request, Session, Status, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
-static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+static ALLOCATOR: lispbox::lang::Metered<counted::Counted> = lispbox::lang::Metered::new(counted::Counted);
 
 /// The implementation of a tool of a scripted host: maps the JSON of its arguments to its reply.
 pub type Script = Box<dyn Fn(&serde_json::Value) -> ToolReply + Send + Sync>;

@@ -56,9 +56,41 @@ fn receive(texts: impl IntoIterator<Item = (String, String)>) {
 #[test]
 fn members_that_are_equal_are_refused_in_sorted_collections() {
     for members in ["(sorted-set nil 1 1)", "(sorted-set (builtin core/>) 2 2 1)", "(sorted-map nil 1 2 1 3)"] {
-        let text = format!("(lispbox-session 3)\n(define sorted {members})\n(counts 1 0)\n(history nil nil nil nil)\n");
+        let text = format!("(lispbox-session 4)\n(define sorted {members})\n(counts 1 0)\n(history nil nil nil nil)\n");
         let refused = engine().session().decode(&text).expect_err(members);
         assert!(refused.to_string().starts_with("the snapshot is damaged at line 2"), "{refused}");
+    }
+}
+
+#[test]
+fn views_of_what_is_not_there_are_refused() {
+    let read = |view: &str| {
+        let text = format!("(lispbox-session 4)\n(define seen {view})\n(counts 1 0)\n(history nil nil nil nil)\n");
+        engine().session().decode(&text)
+    };
+    for view in ["(view items [1 2] 1 2)", "(view keys (map 1 2 3 4) 1)", "(view items \"aé\" 1 3)"] {
+        assert_eq!(read(view).map_err(|error| error.to_string()), Ok(()), "{view}");
+    }
+    for view in [
+        "(view items [1 2] 0 3)",
+        "(view items [1 2] 1 1)",
+        "(view items [1 2] 2 1)",
+        "(view items [1 2] -1 2)",
+        "(view items [1 2] 1)",
+        "(view items [1 2])",
+        "(view keys [1 2] 0 2)",
+        "(view other [1 2] 0 2)",
+        "(view reversed (map 1 2) 1)",
+        "(view items (map 1 2) 2)",
+        "(view items (map 1 2) 0)",
+        "(view items (map 1 2) 0 1)",
+        "(view items 5 0 1)",
+        "(view items \"aé\" 2 3)",
+        "(view items \"aé\" 0 2)",
+        "(view reversed \"aé\" 0 3)",
+    ] {
+        let refused = read(view).expect_err(view);
+        assert!(refused.to_string().starts_with("the snapshot is damaged at line 2"), "{view}: {refused}");
     }
 }
 
@@ -108,7 +140,7 @@ fn rows_may_stand_in_any_order_and_missing_ones_are_noticed() {
 
 #[test]
 fn another_version_is_refused_by_its_number() {
-    for version in ["0", "4", "99999999999"] {
+    for version in ["0", "5", "99999999999"] {
         let text = format!("(lispbox-session {version})\n(history nil nil nil nil)\n");
         let error = engine().session().decode(&text).expect_err("no such version");
         assert!(error.to_string().contains("version"), "{version}: {error}");

@@ -63,6 +63,14 @@ const PIECES: &[&str] = &[
     "(def NAME (let [xs (map vector (iterate inc 0) (repeat FIRST))] [(rest xs) xs (drop-while first xs)]))",
     "(def NAME (let [xs (seq [FIRST 2 SECOND])] [xs (rest xs) (next (next xs))]))",
     "(def NAME (drop 1 (conj (list 1 FIRST) SECOND)))",
+    "(def NAME (rest [FIRST SECOND FIRST SECOND]))",
+    "(def NAME (let [v (into (vec (range 40)) [FIRST SECOND])] [(rest v) (drop 7 v) v (rseq (subvec v 3))]))",
+    "(def NAME (keys {FIRST 1 SECOND 2}))",
+    "(def NAME (let [m (zipmap (range 50) (repeat FIRST))] [(rest (vals (dissoc m 0 1 2 30))) (seq m)]))",
+    "(def NAME (subseq (sorted-map 1 FIRST 2 SECOND 3 nil) > 1))",
+    "(def NAME (rsubseq (sorted-set 1 2 3 4) < 4))",
+    "(def NAME (rest (seq (pr-str FIRST))))",
+    "(def NAME (concat (vec (range 90)) [FIRST] (rest [SECOND FIRST])))",
     "(def NAME (eduction (map (fn [x] [x FIRST])) [1 2]))",
     "(def NAME ((comp (partition-all 2) (map vec)) conj))\n(NAME [] FIRST)",
     "(def NAME (into (sorted-map-by (fn [a b] (compare b a))) {1 FIRST 2 SECOND 3 nil}))",
@@ -190,10 +198,11 @@ fn probes(names: &[String]) -> Vec<String> {
 fn content(session: &mut Session) -> String {
     let mut copy = common::engine().session();
     copy.decode(&state(session)).expect("it decodes");
-    let mut request = Request::new("(vec (range 1e6))");
+    let mut request = Request::new("(clojure.core/vec (clojure.core/range 1e6))");
     request.limits.set("memory", "1MiB").expect("a known limit");
     let reply = copy.eval(request, common::host());
-    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"));
+    let told = reply.failure.as_ref().map_or_else(String::new, |failure| failure.rendered.clone());
+    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"), "{told}");
     state(&mut copy)
 }
 

@@ -10,6 +10,7 @@ use crate::value::Value;
 use crate::value::map::{Map, without_kind};
 use crate::value::metadata::metadata;
 use crate::value::set::Set;
+use crate::value::vector::Vector;
 use std::sync::Arc;
 
 /// The builtins defined in this file.
@@ -60,6 +61,10 @@ pub(super) fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Val
         Value::Vector(mut items) => {
             if items.is_empty() {
                 return Err(nothing_to_pop("vector").into());
+            }
+            if items.is_part() {
+                let left = items.len() - 1;
+                return Ok(Value::Vector(Arc::new(Vector::part(items, 0, left))));
             }
             change_vector(machine, &mut items)?.pop();
             Ok(Value::Vector(items))
@@ -112,13 +117,8 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if from > to || to > items.len() {
         return Err(outside(start, end, items.len()).into());
     }
-    machine.reserve_values((to - from) as u64)?;
-    machine.charge((to - from) as u64 / 8)?;
-    let part = match items.as_slice() {
-        Some(items) => items[from..to].to_vec(),
-        None => (from..to).filter_map(|at| items.get(at).cloned()).collect(),
-    };
-    Ok(Value::vector(part))
+    machine.charge(1)?;
+    Ok(Value::Vector(Arc::new(Vector::part(items, from, to))))
 }
 
 #[cold]

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::map::Map;
+use crate::value::view::{self, Part};
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -195,8 +196,8 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
         }
         Value::Vector(vector) => index(vector.len()),
         Value::Str(text) => {
-            machine.charge(text.as_str().len() as u64 / 64)?;
-            place_in_text(key).is_some_and(|at| at < text.as_str().chars().count())
+            machine.charge(text.finding_effort())?;
+            place_in_text(key).is_some_and(|at| at < text.count())
         }
         _ => false,
     })
@@ -310,18 +311,16 @@ pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> 
     // A missing key must not cause a copy.
     let Some(known) = machine.entry_in(map, key)?.map(|(known, _)| known.clone()) else { return Ok(()) };
     machine.charge(2)?;
+    let place = machine.place_of(map.order(), &known)?;
     let map = Arc::make_mut(map);
     if map.positions() > 2 * map.len() {
         machine.charge(map.len() as u64)?;
     }
-    pay_for_place(machine, map.order().map(|order| order.keys.len()))?;
-    map.remove(&known);
+    match place {
+        Some(place) => map.remove_at(place),
+        None => map.remove(&known),
+    }
     Ok(())
-}
-
-/// Charges for locating a key in a sorted collection, which takes a linear scan if the comparator is not `compare`.
-pub(super) fn pay_for_place(machine: &mut Machine, keys: Option<usize>) -> Outcome<()> {
-    machine.charge(keys.unwrap_or(0) as u64 / 16)
 }
 
 /// Returns the entry of a key, with the key as stored in the collection.
@@ -389,9 +388,8 @@ fn halves(machine: &mut Machine, collection: Value, at: usize) -> Outcome<Value>
     let mut out = Vec::new();
     match collection {
         Value::Map(map) => {
-            machine.reserve_values(map.len() as u64)?;
-            machine.charge(map.positions() as u64 / 4)?;
-            out.extend(map.iter().map(|(key, value)| if at == 0 { key } else { value }.clone()));
+            machine.charge(1)?;
+            return Ok(view::of_map(map, if at == 0 { Part::Keys } else { Part::Values }));
         }
         Value::Nil => {}
         Value::Str(text) if text.as_str().is_empty() => {}

@@ -260,14 +260,14 @@ fn bound_of(machine: &mut Machine, arguments: &mut [Value], side: usize) -> Outc
     let number = group_number(machine, arguments)?;
     last_match(machine, arguments)?;
     let Content { text, places, .. } = content(machine, &arguments[0])?;
-    let text = text.as_str().unwrap_or_default();
-    super::text::pay(machine, text)?;
+    let Value::Str(text) = text else { return Ok(Value::Nil) };
+    machine.charge(text.finding_effort())?;
     let at = usize::try_from(number).ok().map(|number| 2 * number + side);
     match (&places, at) {
         (Value::Vector(places), Some(at)) => match places.get(at) {
             Some(Value::Int(place)) => {
-                let place = usize::try_from(*place).ok().filter(|place| text.is_char_boundary(*place));
-                Ok(Value::Int(place.map_or(-1, |place| super::text::index_of_byte(text, place))))
+                let place = usize::try_from(*place).ok().filter(|place| text.as_str().is_char_boundary(*place));
+                Ok(Value::Int(place.map_or(-1, |place| text.index_at(place) as i64)))
             }
             _ => Err(no_group(number).into()),
         },

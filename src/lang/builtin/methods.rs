@@ -5,12 +5,13 @@ use super::dispatch::objects::object_method;
 use super::matchers;
 use super::regex::{compile_running, matches};
 use super::search::{first_place, last_place, replace, split_at};
-use super::text::{byte_of, textual};
+use super::text::textual;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::compare::compare;
+use crate::value::text::Text;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -386,10 +387,14 @@ fn is_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn char_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let text = textual(machine, &arguments[0])?;
     let index = integer(&arguments[1])?;
-    let place = u64::try_from(index).ok().and_then(|index| byte_of(&text, index));
-    match place.and_then(|place| text[place..].chars().next()) {
+    let text = match &arguments[0] {
+        Value::Str(text) => text.clone(),
+        other => Text::from(&*textual(machine, other)?),
+    };
+    machine.charge(text.finding_effort())?;
+    let place = usize::try_from(index).ok().and_then(|index| text.place_of(index));
+    match place.and_then(|place| text.as_str()[place..].chars().next()) {
         Some(character) => Ok(Value::Char(character)),
         None => Err(Error::new("IndexOutOfBounds", format!("index {index} is outside of the string")).into()),
     }

@@ -12,6 +12,7 @@ use crate::value::compare::compare;
 use crate::value::large::SortOrder;
 use crate::value::map::Map;
 use crate::value::set::Set;
+use crate::value::view::{Part, View};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -133,25 +134,65 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
             .suggest("`(into (sorted-map) m)` and `(into (sorted-set) coll)` make one")
             .into());
     };
-    let comparator = order.comparator.clone();
-    // `>` and `>=` are lower bounds of the ascending walk, `<` and `<=` upper bounds (vice versa if `backwards`). The
-    // result is nil if no key passes the lower bounds, and the empty list if one does but none fits.
-    let starts = |test: &Value| {
-        let wanted = if backwards { ["<", "<="] } else { [">", ">="] };
-        matches!(test, Value::Builtin(test) if wanted.contains(&test.name))
-    };
-    let (mut found, mut begun) = (Vec::new(), !arguments[1..].chunks(2).any(|bound| starts(&bound[0])));
+    // The result is nil if no key passes the bounds at which the walk begins, and the empty list if one does but none
+    // fits.
+    let begins = if backwards { [Bound::Below, Bound::UpTo] } else { [Bound::Above, Bound::From] };
+    let (mut from, mut to, mut is_begun) = (0, order.keys.len(), true);
+    for bound in arguments[1..].chunks(2) {
+        let Some(kind) = Bound::of(&bound[0]) else {
+            return tested(machine, &collection, &arguments[1..], backwards);
+        };
+        let place = machine.bound(order, kind, &bound[1])?;
+        match kind {
+            Bound::Above | Bound::From => from = from.max(place),
+            Bound::Below | Bound::UpTo => to = to.min(place),
+        }
+        if begins.contains(&kind) {
+            is_begun = if backwards { to > 0 } else { from < order.keys.len() };
+        }
+    }
+    let part = if backwards { Part::Reversed } else { Part::Items };
+    let view = View::of(collection, part).and_then(|view| view.between(from, to.max(from)));
+    Ok(match view.map_or(Value::Nil, View::into_seq) {
+        Value::Nil if is_begun => Value::list(Vec::new()),
+        found => found,
+    })
+}
+
+/// A test of `subseq` that splits the keys in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Above,
+    From,
+    Below,
+    UpTo,
+}
+
+impl Bound {
+    fn of(test: &Value) -> Option<Bound> {
+        let Value::Builtin(test) = test else { return None };
+        Some(match test.name {
+            ">" => Bound::Above,
+            ">=" => Bound::From,
+            "<" => Bound::Below,
+            "<=" => Bound::UpTo,
+            _ => return None,
+        })
+    }
+}
+
+/// Returns the items whose keys pass tests of any kind.
+fn tested(machine: &mut Machine, collection: &Value, tests: &[Value], backwards: bool) -> Outcome<Value> {
+    let comparator = order_of(collection).map(|order| order.comparator.clone()).unwrap_or_default();
+    let mut found = Vec::new();
     let mut cursor = machine.seq(collection.clone())?;
     while let Some(item) = cursor.next(machine)? {
         let key = if matches!(collection, Value::Map(_)) { entry(machine, &item)?.0 } else { item.clone() };
-        let (mut fits, mut begins) = (true, true);
-        for bound in arguments[1..].chunks(2) {
+        let mut fits = true;
+        for bound in tests.chunks(2) {
             let order = ordering(machine, &comparator, &key, &bound[1])? as i64;
-            let passed = machine.call2(&bound[0], Value::Int(order), Value::Int(0))?.is_truthy();
-            fits &= passed;
-            begins &= passed || !starts(&bound[0]);
+            fits &= machine.call2(&bound[0], Value::Int(order), Value::Int(0))?.is_truthy();
         }
-        begun |= begins;
         if fits {
             found.push(item);
             machine.grown(found.len())?;
@@ -160,7 +201,7 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
     if backwards {
         found.reverse();
     }
-    Ok(if begun { Value::list(found) } else { Value::Nil })
+    Ok(Value::list(found))
 }
 
 /// Orders two keys by a comparator; nil means `compare`.
@@ -211,6 +252,40 @@ impl Machine {
             }
         }
         Ok(Err(low))
+    }
+
+    /// Returns the first index of an order whose key passes a lower bound, or fails an upper one.
+    fn bound(&mut self, order: &SortOrder, kind: Bound, key: &Value) -> Outcome<usize> {
+        let (mut low, mut high) = (0, order.keys.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(known) = order.keys.get(middle) else { break };
+            let is_before = match ordering(self, &order.comparator, known, key)? {
+                Ordering::Less => true,
+                Ordering::Equal => matches!(kind, Bound::Above | Bound::UpTo),
+                Ordering::Greater => false,
+            };
+            if is_before {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// Returns the index of a known key in the order of a sorted collection. Returns `None` for an unsorted collection,
+    /// and if the comparator does not find the key, which then has to be searched for, as the charge says.
+    ///
+    /// # Errors
+    /// Propagates errors of the comparator.
+    pub(super) fn place_of(&mut self, order: Option<&SortOrder>, known: &Value) -> Outcome<Option<usize>> {
+        let Some(order) = order else { return Ok(None) };
+        let place = self.place(order, known)?.ok().filter(|place| order.keys.get(*place) == Some(known));
+        if place.is_none() {
+            self.charge(order.keys.len() as u64 / 16)?;
+        }
+        Ok(place)
     }
 
     /// Associates a key with a value, at the position that the comparator determines in a sorted map. A record keeps

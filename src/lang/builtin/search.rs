@@ -130,9 +130,18 @@ fn find(text: &str, part: &str) -> Option<usize> {
 
 /// Returns the character index of the first occurrence of a substring, for `(index-of s part from)`.
 pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
+    let from = arguments.get(2).map(integer).transpose()?.unwrap_or(0).max(0);
+    if let Value::Str(text) = &arguments[0] {
+        let part = textual(machine, &arguments[1])?;
+        machine.charge(text.finding_effort())?;
+        let behind = |place: usize| text.as_str().get(place..).unwrap_or_default();
+        let from = usize::try_from(from).ok().and_then(|from| text.place_of(from)).unwrap_or(text.as_str().len());
+        let found = find(behind(from), &part);
+        machine.charge(found.unwrap_or(behind(from).len()) as u64 / 64)?;
+        return Ok(found.map(|at| text.index_at(from + at) as i64));
+    }
     let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
-    let from = arguments.get(2).map(integer).transpose()?.unwrap_or(0).max(0);
     let from = byte_of(&text, from as u64).unwrap_or(text.len());
     Ok(find(&text[from..], &part).map(|at| index_of_byte(&text, from + at)))
 }

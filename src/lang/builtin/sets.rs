@@ -114,12 +114,15 @@ pub(super) fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
 fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()> {
     machine.charge(1)?;
     let Some(known) = machine.member_in(set, item)?.cloned() else { return Ok(()) };
-    super::maps::pay_for_place(machine, set.order().map(|order| order.keys.len()))?;
+    let place = machine.place_of(set.order(), &known)?;
     let set = Arc::make_mut(set);
     if set.positions() > 2 * set.len() {
         machine.charge(set.len() as u64)?;
     }
-    set.remove(&known);
+    match place {
+        Some(place) => set.remove_at(place),
+        None => set.remove(&known),
+    }
     Ok(())
 }
 

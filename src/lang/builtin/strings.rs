@@ -1,11 +1,12 @@
 //! Strings: joining, slicing, letter case, trimming. Lengths and indices count Unicode scalar values.
 
 use super::arguments::{string, take, whole};
-use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, spelled, text_of, textual};
+use super::text::{Builder, ask_for_copy, pay, pieces, spelled, text_of, textual};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
+use crate::value::text::Text;
 use std::cmp::Ordering;
 use unicode_normalization::UnicodeNormalization;
 
@@ -193,7 +194,17 @@ fn str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let [only] = arguments {
         return text_of(machine, only);
     }
-    let mut builder = Builder::default();
+    let mut builder = match arguments.first_mut() {
+        Some(Value::Str(first @ Text::Marked(_))) => match std::mem::replace(first, Text::from("")).into_own() {
+            // A text that only this call holds is extended in place, so that a loop that adds to it is linear.
+            Ok(own) => Builder::extending(own),
+            Err(shared) => {
+                *first = shared;
+                Builder::default()
+            }
+        },
+        _ => Builder::default(),
+    };
     for value in arguments {
         machine.charge(1)?;
         builder.push_value(machine, &std::mem::take(value))?;
@@ -234,15 +245,17 @@ fn not_a_form(value: &Value) -> Error {
 }
 
 fn subs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let text = string(&arguments[0])?;
-    pay(machine, text)?;
+    let Value::Str(held) = &arguments[0] else { return Err(Error::expected("a string", &arguments[0]).into()) };
+    let text = held.as_str();
+    machine.charge(held.finding_effort())?;
     let start = whole(&arguments[1])?;
     let end = arguments.get(2).map(whole).transpose()?;
-    let place = |index: i64| u64::try_from(index).ok().and_then(|index| byte_of(text, index));
+    let place = |index: i64| usize::try_from(index).ok().and_then(|index| held.place_of(index));
     let (from, to) = match (place(start), end.map_or(Some(text.len()), place)) {
         (Some(from), Some(to)) if from <= to => (from, to),
         _ => return Err(outside(text, start, end).into()),
     };
+    pay(machine, &text[from..to])?;
     ask_for_copy(machine, &text[from..to], 1)?;
     Ok(Value::string(&text[from..to]))
 }

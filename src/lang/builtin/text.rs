@@ -5,6 +5,8 @@ use super::dispatch::objects::own_text;
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::value::Value;
+use crate::value::list::List;
+use crate::value::text::Text;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -12,9 +14,16 @@ use std::fmt::Write;
 #[derive(Default)]
 pub struct Builder {
     text: String,
+    /// True if the room behind the text is kept, because it is likely to be extended again.
+    keeps_room: bool,
 }
 
 impl Builder {
+    /// Continues a text.
+    pub fn extending(text: String) -> Builder {
+        Builder { text, keeps_room: true }
+    }
+
     /// Appends text.
     ///
     /// # Errors
@@ -89,7 +98,7 @@ impl Builder {
 
     /// Returns the text as a value.
     pub fn finish(self) -> Value {
-        Value::string(&self.text)
+        Value::Str(if self.keeps_room { Text::with_room(self.text) } else { Text::from(self.text) })
     }
 }
 
@@ -128,13 +137,20 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
         Value::Nil => Err(Error::expected("a string", value)
             .suggest("nil comes from a missing key: `(or s \"\")` replaces it with a string, `(str s)` makes one")
             .into()),
-        Value::List(items) if matches!(items.as_slice(), Some([Value::Char(_), ..])) => Err(Error::expected("a string", value)
+        Value::List(items) if is_of_characters(items) => Err(Error::expected("a string", value)
             .suggest("`concat` of strings gives their characters: `(str a b)` joins strings, `(apply str chars)` makes one of characters")
             .into()),
         Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => Err(Error::expected("a string", value)
             .suggest("for the items of a collection use `map`; `str/join` makes one string of them")
             .into()),
         other => Err(Error::expected("a string", other).into()),
+    }
+}
+
+fn is_of_characters(list: &List) -> bool {
+    match list {
+        List::View(view) => matches!(view.source(), Value::Str(_)),
+        list => matches!(list.as_slice(), Some([Value::Char(_), ..])),
     }
 }
 

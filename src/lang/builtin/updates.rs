@@ -184,7 +184,9 @@ fn take_out(machine: &mut Machine, collection: &mut Value, key: &Value) -> Outco
             }
         }
         (Value::Vector(vector), Value::Int(at)) => {
-            if let (Some(vector), Ok(at)) = (Arc::get_mut(vector), usize::try_from(*at)) {
+            if !vector.is_part()
+                && let (Some(vector), Ok(at)) = (Arc::get_mut(vector), usize::try_from(*at))
+            {
                 vector.set(at, Value::Nil);
             }
         }

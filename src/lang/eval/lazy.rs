@@ -435,8 +435,9 @@ impl Machine {
             },
             Value::Str(text) => match place_in_text(key) {
                 Some(index) => {
-                    self.charge(text.as_str().len() as u64 / 64)?;
-                    text.as_str().chars().nth(index).map_or(default, Value::Char)
+                    self.charge(text.finding_effort())?;
+                    let place = text.place_of(index);
+                    place.and_then(|at| text.as_str()[at..].chars().next()).map_or(default, Value::Char)
                 }
                 None => default,
             },
@@ -507,16 +508,11 @@ fn not_a_sequence(value: &Value) -> Error {
     error
 }
 
-/// Returns the remaining items of a cursor as a sequence; reserves memory if that requires a copy.
+/// Returns the remaining items of a cursor as a sequence; reserves memory if that requires a copy, as for more than four
+/// billion of them.
 pub(crate) fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
-    let copied = match &cursor {
-        Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
-        Cursor::Map(map, at) => 4 * map.positions().saturating_sub(*at),
-        Cursor::Set(set, at) => set.positions().saturating_sub(*at),
-        Cursor::Characters(text, at) => text.as_str().len().saturating_sub(*at),
-        _ => 0,
-    };
-    machine.reserve_values(copied as u64)?;
-    machine.charge(copied as u64 / 16)?;
+    let copied = cursor.copied_rest() as u64;
+    machine.reserve_values(copied)?;
+    machine.charge(copied / 16)?;
     Ok(cursor.into_rest())
 }

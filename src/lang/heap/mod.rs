@@ -326,6 +326,14 @@ impl Heap {
         }
     }
 
+    /// Clears the cells whose handles have been dropped, and gives back the memory of cells that are not in use.
+    pub fn reclaim_all(&mut self) {
+        self.reclaim();
+        if !self.free.is_empty() {
+            self.trim();
+        }
+    }
+
     /// A revision number. It changes whenever a form changes a cell of an earlier form.
     pub fn changes(&self) -> u64 {
         self.changes

@@ -9,6 +9,7 @@
 use super::{CellKind, Heap, State};
 use crate::value::Value;
 use crate::value::children::Hold;
+use crate::value::list::List;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -172,7 +173,10 @@ fn most_children(value: &Value) -> usize {
         if len <= FEW { len } else { values.filter(|value| leads(value)).count() }
     }
     match value {
-        Value::List(list) => list.as_slice().map_or(0, |items| leading(items.len(), items.iter())),
+        Value::List(list) => match &**list {
+            List::Items { .. } => list.as_slice().map_or(0, |items| leading(items.len(), items.iter())),
+            List::Cons(_) | List::Range { .. } | List::View(_) => 2,
+        },
         Value::Vector(vector) => leading(vector.len(), vector.iter()),
         Value::Map(map) => leading(2 * map.len(), map.iter().flat_map(|(key, value)| [key, value])),
         Value::Set(set) => leading(set.len(), set.iter()),

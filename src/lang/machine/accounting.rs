@@ -56,15 +56,22 @@ impl Machine {
         if count < 64 { Ok(()) } else { self.reserve(count.saturating_mul(size_of::<Value>() as u64)) }
     }
 
-    /// Runs a memory check. If memory is short, drops the row numbers of the last session text, collects cyclic
-    /// garbage and repeats the check.
+    /// Runs a memory check. If memory is short, drops the row numbers of the last session text and what nothing holds
+    /// any more, and repeats the check; then collects cyclic garbage and repeats it once more.
     fn or_sweep(&mut self, ask: impl Fn(&mut Self) -> Result<(), Halt>) -> Outcome<()> {
         match ask(self) {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() || !self.core.rows.is_empty() => {
                 self.core.rows = Vec::new();
-                let looked_at = self.sweep();
-                let _ = self.core.meter.pay(looked_at);
-                Ok(ask(self)?)
+                self.core.release_unheld()?;
+                match ask(self) {
+                    Err(Halt::Limit { name: "memory", .. }) => {
+                        let looked_at = self.sweep();
+                        let _ = self.core.meter.pay(looked_at);
+                        self.core.release_unheld()?;
+                        Ok(ask(self)?)
+                    }
+                    other => Ok(other?),
+                }
             }
             other => Ok(other?),
         }

@@ -464,7 +464,7 @@ impl Core {
         // Data of a single run is not the session's.
         let (most, has_some) = (limits.session.saturating_add(self.lent_bytes), count > 0);
         if self.meter.memory_counted && has_some && meter::live() > most {
-            self.meter.drop_aside(&self.host)?;
+            self.release_unheld()?;
             if meter::live() > most {
                 self.rows = Vec::new();
                 self.meter.drop_aside(&self.host)?;
@@ -475,6 +475,22 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Releases all that nothing holds any more: contents whose drop was deferred and cells without a handle, each of
+    /// which may hold more of the others.
+    ///
+    /// # Errors
+    /// Returns a halt if the time limit is exceeded meanwhile.
+    pub(super) fn release_unheld(&mut self) -> Result<(), Halt> {
+        loop {
+            let before = meter::live();
+            self.meter.drop_aside(&self.host)?;
+            self.heap.reclaim_all();
+            if meter::live() >= before {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns the next 64 random bits.

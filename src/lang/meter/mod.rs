@@ -178,7 +178,7 @@ impl Meter {
         self.peak_memory = self.peak_memory.max(live);
         if live.saturating_add(more) > self.limits.memory {
             release::hold();
-            return Err(limit("memory", bytes(self.limits.memory), bytes(live.saturating_add(more))));
+            return Err(limit("memory", bytes(self.limits.memory), wanted(live.saturating_add(more))));
         }
         Ok(())
     }
@@ -254,6 +254,12 @@ pub(crate) fn live() -> u64 {
 /// Creates the halt for an exceeded limit.
 pub fn limit(name: &'static str, allowed: String, spent: String) -> Halt {
     Halt::Limit { name, allowed, spent }
+}
+
+/// Formats the number of bytes that a program wants. Numbers beyond every machine only say how many items it asked for.
+fn wanted(count: u64) -> String {
+    const MOST: u64 = 1 << 50;
+    if count > MOST { format!("more than {}", bytes(MOST)) } else { bytes(count) }
 }
 
 /// Formats a number of bytes: `64 MiB`.

@@ -14,6 +14,7 @@ use crate::value::function::{Bound, Captures, Closure, ToolFunction};
 use crate::value::list::List;
 use crate::value::map::Map;
 use crate::value::set::Set;
+use crate::value::view::{Part, View};
 use crate::value::{Reduced, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -243,6 +244,11 @@ impl<'m> Decoder<'m> {
             ("cons", [head, tail]) => {
                 let (head, tail) = (self.value(head)?, self.value(tail)?);
                 Ok(Value::List(Arc::new(List::cons(head, tail))))
+            }
+            ("view", [part, source, places @ ..]) => {
+                let source = self.value(source)?;
+                let view = view_of(part, source, places).filter(|view| view.left() != Some(0));
+                view.map(|view| Value::List(Arc::new(List::View(view)))).ok_or_else(|| self.damaged(form).into())
             }
             ("pair", [key, value]) => Ok(Value::pair(self.value(key)?, self.value(value)?)),
             ("range", [start, step, count]) => match (&start.kind, &step.kind, &count.kind) {
@@ -531,5 +537,21 @@ impl Names for Meanings<'_> {
 
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
         Names::constant(self.machine, form)
+    }
+}
+
+/// Creates the view of a part of a collection between two positions, or of so many of its last items.
+fn view_of(part: &Form, source: Value, places: &[Form]) -> Option<View> {
+    let name = part.as_symbol()?;
+    let (part, _) = Part::NAMES.iter().find(|(_, known)| *known == name)?;
+    let number = |form: &Form| match &form.kind {
+        FormKind::Int(number) => usize::try_from(*number).ok(),
+        _ => None,
+    };
+    let view = View::of(source, *part)?;
+    match places {
+        [left] if view.bounds().is_none() => view.ending(number(left)?),
+        [at, end] if at != end => view.between(number(at)?, number(end)?),
+        _ => None,
     }
 }

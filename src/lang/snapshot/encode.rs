@@ -15,6 +15,7 @@ use crate::value::metadata::all_metadata as metadata;
 use crate::value::print::{write_float, write_quoted};
 use crate::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use crate::value::text::Name;
+use crate::value::view::{Part, View};
 use crate::value::walk::Pace;
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
@@ -283,6 +284,7 @@ impl<'m> Encoder<'m> {
                     self.sequence([&cons.head, &cons.tail], out, inner)?;
                     out.push(')');
                 }
+                List::View(view) => self.view(view, out, inner)?,
                 List::Items { .. } => {
                     out.push_str("(list ");
                     self.sequence(list.as_slice().unwrap_or_default(), out, inner)?;
@@ -391,6 +393,19 @@ impl<'m> Encoder<'m> {
                 out.push_str(&printer.into_text());
             }
         }
+        Ok(())
+    }
+
+    /// Encodes a view: its source, and what is left of it.
+    fn view(&mut self, view: &View, out: &mut String, depth: u32) -> Outcome<()> {
+        let part = Part::NAMES.iter().find(|(part, _)| *part == view.part()).map_or("items", |(_, name)| name);
+        let _ = write!(out, "(view {part} ");
+        self.value(view.source(), out, depth)?;
+        let _ = match (view.bounds(), view.left()) {
+            (Some((at, end)), _) => write!(out, " {at} {end})"),
+            // Gaps of removed entries are not written, so that positions are not the same afterwards.
+            (None, left) => write!(out, " {})", left.unwrap_or_default()),
+        };
         Ok(())
     }
 

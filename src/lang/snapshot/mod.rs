@@ -5,7 +5,7 @@
 //! keeps its number from one snapshot to the next, also across a restore, so a small change of a session is a small
 //! change of its text. `(counts 12 3)` records the number of programs run and the number of names that `gensym` has
 //! generated. The writer ends with the row of `*1 *2 *3 *e`, `(history …)`: a text without it is truncated. Within
-//! rows, values are written as expressions that would build them: `[1 2]`, `(map :a 1)`, `(pair :a 1)`, `(list 1 2)`,
+//! rows, values are written as expressions that would build them: `[1 2]`, `(map :a 1)`, `(pair :a 1)`, `(list 1 2)`, `(view keys (map :a 1) 1)`,
 //! `(quote x)`, `(record :a 1)`, `(builtin core/count)`, `(function 4 0 5)`. Functions keep their expanded forms and
 //! the meanings of their names, so that they mean the same wherever they are restored.
 
@@ -17,10 +17,10 @@ pub use decode::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR, decode, forms};
 pub use encode::encode;
 pub use failure::{EncodeError, EncodeReason};
 
-/// Format version that this code writes in the first row: `(lispbox-session 3)`. The decoder reads all versions from 1
+/// Format version that this code writes in the first row: `(lispbox-session 4)`. The decoder reads all versions from 1
 /// on; version 1 has neither `counts` nor `pair`, version 2 neither the classes of `catch` nor names such as
-/// `/session/fork`.
-const VERSION: i64 = 3;
+/// `/session/fork`, version 3 no views.
+const VERSION: i64 = 4;
 
 /// Maximum nesting depth of a value within a row.
 const ROW_NESTING: u32 = 100;

@@ -28,12 +28,13 @@ impl Value {
                         let hold = hold_if(*start == 0 && Arc::strong_count(items) == 1);
                         items.as_slice()[*start..].iter().for_each(|item| visit(item, hold));
                     }
+                    List::View(view) => visit(view.source(), Hold::Counted),
                     List::Range { .. } => {}
                 }
                 list.metadata()
             }
             Value::Vector(vector) => {
-                let hold = hold_if(vector.as_slice().is_some());
+                let hold = hold_if(vector.owns_items());
                 vector.iter().for_each(|item| visit(item, hold));
                 vector.metadata()
             }

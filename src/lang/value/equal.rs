@@ -48,6 +48,7 @@ pub fn digits_effort(value: &Value) -> u64 {
 pub fn hashing_effort(value: &Value) -> u64 {
     match value {
         Value::Str(Text::Long(text)) => text.len() as u64 / 64,
+        Value::Str(Text::Marked(text)) => text.as_str().len() as u64 / 64,
         Value::Keyword(name) | Value::Symbol(name) => name.as_str().len() as u64 / 64,
         Value::BigInt(number) => number.bits() / 512,
         Value::Decimal(_) => digits_effort(value),
@@ -60,6 +61,9 @@ pub fn hashing_effort(value: &Value) -> u64 {
 pub fn comparing_effort(left: &Value, right: &Value) -> u64 {
     match (left, right) {
         (Value::Str(Text::Long(a)), Value::Str(Text::Long(b))) => a.len().min(b.len()) as u64 / 64,
+        (Value::Str(Text::Marked(a)), Value::Str(Text::Marked(b))) => {
+            a.as_str().len().min(b.as_str().len()) as u64 / 64
+        }
         (Value::BigInt(a), Value::BigInt(b)) => a.bits().min(b.bits()) / 512,
         (Value::Decimal(a), b) | (b, Value::Decimal(a)) => decimal::comparing_effort(a, b),
         _ => 0,
@@ -285,7 +289,7 @@ fn same_nested(left: &Value, right: &Value, owing: &mut Owing) -> Result<bool, I
 /// Records as owed the cost of comparing a long scalar with `others` keys in a linear scan.
 #[inline]
 pub fn owe_for_scan(key: &Value, others: usize) {
-    if let Value::Str(Text::Long(_)) | Value::BigInt(_) | Value::Decimal(_) = key {
+    if let Value::Str(Text::Long(_) | Text::Marked(_)) | Value::BigInt(_) | Value::Decimal(_) = key {
         owe_for_long_scan(key, others);
     }
 }
@@ -307,7 +311,7 @@ impl Eq for Value {}
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        if let Value::Str(Text::Long(_)) | Value::BigInt(_) | Value::Decimal(_) = self {
+        if let Value::Str(Text::Long(_) | Text::Marked(_)) | Value::BigInt(_) | Value::Decimal(_) = self {
             owe_for_long_scan(self, 1);
         }
         hash_nested(self, state, KEY_NESTING, Identity::Address);

@@ -78,6 +78,11 @@ impl<V: Clone> Large<V> {
         }
     }
 
+    /// Returns the position of the next entry at or after `position`, which is 0 or follows an entry.
+    pub fn occupied(&self, position: usize) -> usize {
+        if self.order.is_some() { position } else { self.table.occupied(position) }
+    }
+
     /// Associates `key` with `value`. In a sorted collection the order of `compare` determines the position of a new
     /// key. For other comparators the caller finds the position and calls [`Large::insert_at`].
     pub fn insert(&mut self, key: Value, value: V) {
@@ -105,16 +110,28 @@ impl<V: Clone> Large<V> {
 
     /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
-        if let Some(order) = &mut self.order {
+        let place = self.order.as_ref().and_then(|order| {
             let by_order = order.keys.binary_search_by(|known| natural(known, key).unwrap_or(Ordering::Less)).ok();
             // Under another comparator the binary search by `compare` can miss the key.
-            let place = by_order
+            by_order
                 .filter(|place| order.keys.get(*place) == Some(key))
-                .or_else(|| order.keys.iter().position(|known| known == key));
-            if let Some(place) = place {
-                order.keys.remove(place);
-                order.slots.remove(place);
-            }
+                .or_else(|| order.keys.iter().position(|known| known == key))
+        });
+        self.remove_both(place, key)
+    }
+
+    /// Removes the entry at index `place` of the sort order.
+    pub fn remove_at(&mut self, place: usize) {
+        if let Some(key) = self.order.as_ref().and_then(|order| order.keys.get(place)).cloned() {
+            self.remove_both(Some(place), &key);
+        }
+    }
+
+    /// Removes the entry of `key`, and its place in the sort order.
+    fn remove_both(&mut self, place: Option<usize>, key: &Value) -> bool {
+        if let (Some(order), Some(place)) = (&mut self.order, place) {
+            order.keys.remove(place);
+            order.slots.remove(place);
         }
         let positions = self.table.positions();
         let removed = self.table.remove(key);

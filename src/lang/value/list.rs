@@ -3,6 +3,7 @@
 use super::Value;
 use super::map::Map;
 use super::release::{DeferredDrop, release, release_block};
+use super::view::View;
 use std::sync::Arc;
 
 /// A list. Every variant is immutable. All are finite, except an endless range and a `Cons` whose tail is infinite.
@@ -26,7 +27,13 @@ pub enum List {
         /// The number of integers; [`List::ENDLESS`] for `(range)`.
         count: u64,
     },
+    /// The items of a collection, which are not copied.
+    #[doc(hidden)]
+    View(View),
 }
+
+// A view is no longer than a cons cell.
+const _: () = assert!(size_of::<List>() == size_of::<Cons>());
 
 /// The contiguous items of a list.
 pub struct Items(Contents);
@@ -121,7 +128,7 @@ impl List {
     pub fn is_empty(&self) -> bool {
         match self {
             List::Items { items, start } => *start >= items.0.items.len(),
-            List::Cons(_) => false,
+            List::Cons(_) | List::View(_) => false,
             List::Range { count, .. } => *count == 0,
         }
     }

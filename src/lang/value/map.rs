@@ -198,6 +198,15 @@ impl Map {
         }
     }
 
+    /// Returns the position of the next entry at or after `position`, which is 0 or follows an entry.
+    #[inline]
+    pub(crate) fn occupied(&self, position: usize) -> usize {
+        match &self.0 {
+            Entries::Small { .. } => position,
+            Entries::Large { table, .. } => table.occupied(position),
+        }
+    }
+
     /// Iterates over the entries in insertion order, or in sort order for a sorted map.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
         (0..self.positions()).filter_map(|position| self.entry(position))
@@ -279,6 +288,11 @@ impl Map {
             let plain = self.metadata().and_then(without_kind);
             self.set_metadata(plain);
         }
+    }
+
+    /// Removes the entry at index `place` of the order of a sorted map.
+    pub(crate) fn remove_at(&mut self, place: usize) {
+        self.enlarge(|table| table.remove_at(place));
     }
 
     /// Creates an empty sorted map. A comparator of nil selects `compare`.

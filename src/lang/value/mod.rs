@@ -29,6 +29,7 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod vector;
+pub(crate) mod view;
 pub(crate) mod walk;
 
 use crate::error::Error;
@@ -153,6 +154,7 @@ impl Clone for Value {
             Value::Str(Text::Short(_)) | Value::Builtin(_) => {}
             Value::Native(function) => forget(function.clone()),
             Value::Str(Text::Long(text)) => forget(text.clone()),
+            Value::Str(Text::Marked(text)) => forget(text.clone()),
             Value::Keyword(name) | Value::Symbol(name) | Value::Var(name) => forget(name.clone()),
             Value::Annotated(symbol) => forget(symbol.clone()),
             Value::BigInt(number) => forget(number.clone()),

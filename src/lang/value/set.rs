@@ -70,6 +70,14 @@ impl Set {
         }
     }
 
+    /// Returns the position of the next member at or after `position`, which is 0 or follows a member.
+    pub(crate) fn occupied(&self, position: usize) -> usize {
+        match &self.0 {
+            Repr::Small(_) => position,
+            Repr::Large(large) => large.occupied(position),
+        }
+    }
+
     /// Iterates over the members in insertion order, or in sort order for a sorted set.
     pub fn iter(&self) -> impl Iterator<Item = &Value> {
         (0..self.positions()).filter_map(|position| self.member(position))
@@ -143,6 +151,11 @@ impl Set {
         if metadata.is_some() || self.metadata().is_some() {
             self.enlarge(|large| large.metadata = metadata);
         }
+    }
+
+    /// Removes the member at index `place` of the order of a sorted set.
+    pub(crate) fn remove_at(&mut self, place: usize) {
+        self.enlarge(|large| large.remove_at(place));
     }
 
     /// Removes a member.

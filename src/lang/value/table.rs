@@ -2,7 +2,8 @@
 //!
 //! A table consists of a persistent index from key to position and a persistent vector of entries in insertion order.
 //! The index uses a random seed per table, so that programs cannot provoke collisions. A removed entry leaves a gap;
-//! when gaps outnumber entries by more than a constant, the table is compacted.
+//! when gaps outnumber entries by more than a constant, the table is compacted. Until then a walk passes all gaps in a
+//! row at once, so that taking the first entry away again and again costs as much as it does elsewhere.
 
 use super::Value;
 use foldhash::quality::RandomState;
@@ -11,8 +12,21 @@ use foldhash::quality::RandomState;
 #[derive(Clone)]
 pub struct Table<V: Clone> {
     index: im::GenericHashMap<Value, u32, RandomState, im::shared_ptr::DefaultSharedPtr>,
-    slots: im::Vector<Option<(Value, V)>>,
+    slots: im::Vector<Slot<V>>,
 }
+
+/// A position of a table.
+#[derive(Clone)]
+enum Slot<V: Clone> {
+    Entry(Value, V),
+    /// One of the gaps from `start` to `end`. Only the numbers of the first and of the last gap in a row are valid.
+    Gap {
+        start: u32,
+        end: u32,
+    },
+}
+
+const _: () = assert!(size_of::<Slot<Value>>() == 2 * size_of::<Value>());
 
 impl<V: Clone> Table<V> {
     /// Creates an empty table.
@@ -32,7 +46,18 @@ impl<V: Clone> Table<V> {
 
     /// Returns the entry at a position, or `None` for a gap.
     pub fn entry(&self, position: usize) -> Option<(&Value, &V)> {
-        self.slots.get(position)?.as_ref().map(|(key, value)| (key, value))
+        match self.slots.get(position)? {
+            Slot::Entry(key, value) => Some((key, value)),
+            Slot::Gap { .. } => None,
+        }
+    }
+
+    /// Returns the position of the next entry at or after `position`, which is 0 or follows an entry.
+    pub fn occupied(&self, position: usize) -> usize {
+        match self.slots.get(position) {
+            Some(Slot::Gap { end, .. }) => *end as usize,
+            _ => position,
+        }
     }
 
     /// Returns the upper bound (exclusive) of the positions.
@@ -44,13 +69,13 @@ impl<V: Clone> Table<V> {
     pub fn insert(&mut self, key: Value, value: V) {
         match self.position(&key) {
             Some(at) => {
-                if let Some(Some((_, old))) = self.slots.get_mut(at) {
+                if let Some(Slot::Entry(_, old)) = self.slots.get_mut(at) {
                     *old = value;
                 }
             }
             None => {
                 self.index.insert(key.clone(), self.slots.len() as u32);
-                self.slots.push_back(Some((key, value)));
+                self.slots.push_back(Slot::Entry(key, value));
             }
         }
     }
@@ -58,17 +83,35 @@ impl<V: Clone> Table<V> {
     /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
         let Some(at) = self.index.remove(key) else { return false };
-        self.slots.set(at as usize, None);
+        self.leave_gap(at);
         if self.slots.len() > 2 * self.index.len() + 32 {
             self.pack();
         }
         true
     }
 
+    /// Makes a gap of a position and joins it with the gaps beside it.
+    fn leave_gap(&mut self, at: u32) {
+        let beside = |at: Option<u32>| at.and_then(|at| self.slots.get(at as usize));
+        let start = match beside(at.checked_sub(1)) {
+            Some(Slot::Gap { start, .. }) => *start,
+            _ => at,
+        };
+        let end = match beside(Some(at + 1)) {
+            Some(Slot::Gap { end, .. }) => *end,
+            _ => at + 1,
+        };
+        for at in [start, at, end - 1] {
+            self.slots.set(at as usize, Slot::Gap { start, end });
+        }
+    }
+
     fn pack(&mut self) {
         let mut packed = Table::new();
-        for (key, value) in self.slots.iter().flatten() {
-            packed.insert(key.clone(), value.clone());
+        for slot in &self.slots {
+            if let Slot::Entry(key, value) = slot {
+                packed.insert(key.clone(), value.clone());
+            }
         }
         *self = packed;
     }

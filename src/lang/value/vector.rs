@@ -1,6 +1,6 @@
-//! Vectors: a plain block of items, a persistent tree, or a pair. A block becomes a tree when a large one is changed
-//! while it is shared, or when it gets metadata. A pair is a two-item vector whose `cdr` is its second item, such as a
-//! map entry.
+//! Vectors: a plain block of items, a persistent tree, a pair, or a part of a block. A block becomes a tree when a large
+//! one is changed while it is shared, or when it gets metadata. A pair is a two-item vector whose `cdr` is its second
+//! item, such as a map entry. A long `subvec` is a tree that shares structure, or a part of a block that it holds.
 
 use super::Value;
 use super::map::Map;
@@ -21,6 +21,22 @@ enum Repr {
     Pair(Box<[Value; 2]>),
     /// Boxed to keep the size of plain blocks low.
     Tree(Box<Tree>),
+    /// A part of another vector, which is a block.
+    Slice(Box<Slice>),
+}
+
+/// The items of a block from `start` to `end`.
+#[derive(Clone)]
+struct Slice {
+    block: Arc<Vector>,
+    start: usize,
+    end: usize,
+}
+
+impl Slice {
+    fn items(&self) -> &[Value] {
+        self.block.as_slice().and_then(|items| items.get(self.start..self.end)).unwrap_or_default()
+    }
 }
 
 /// A persistent tree of items, and metadata. Only trees carry metadata.
@@ -38,6 +54,7 @@ impl Vector {
             Repr::Flat(items) => items.len(),
             Repr::Pair(_) => 2,
             Repr::Tree(tree) => tree.items.len(),
+            Repr::Slice(slice) => slice.end - slice.start,
         }
     }
 
@@ -53,6 +70,7 @@ impl Vector {
             Repr::Flat(items) => items.get(index),
             Repr::Pair(items) => items.get(index),
             Repr::Tree(tree) => tree.items.get(index),
+            Repr::Slice(slice) => slice.items().get(index),
         }
     }
 
@@ -61,7 +79,68 @@ impl Vector {
         match &self.0 {
             Repr::Flat(items) => Some(items),
             Repr::Pair(items) => Some(&items[..]),
+            Repr::Slice(slice) => Some(slice.items()),
             Repr::Tree(_) => None,
+        }
+    }
+
+    /// True if the vector is the only owner of its references to its items.
+    pub(super) fn owns_items(&self) -> bool {
+        matches!(self.0, Repr::Flat(_) | Repr::Pair(_))
+    }
+
+    /// True if a change of the vector copies its items even if it has no other owner.
+    #[inline]
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self.0, Repr::Slice(_))
+    }
+
+    /// Returns the items between two indices, in constant or logarithmic time if they are many.
+    pub(crate) fn part(vector: Arc<Vector>, start: usize, end: usize) -> Vector {
+        let end = end.min(vector.len());
+        let start = start.min(end);
+        if end - start <= SMALL {
+            return Vector(Repr::Flat((start..end).filter_map(|at| vector.get(at).cloned()).collect()));
+        }
+        Vector(match &vector.0 {
+            Repr::Tree(tree) => {
+                let items = tree.items.take(end).skip(start);
+                Repr::Tree(Box::new(Tree { items, metadata: None }))
+            }
+            Repr::Slice(slice) => {
+                let (start, end) = (slice.start + start, slice.start + end);
+                Repr::Slice(Box::new(Slice { block: slice.block.clone(), start, end }))
+            }
+            Repr::Flat(_) | Repr::Pair(_) => Repr::Slice(Box::new(Slice { block: vector, start, end })),
+        })
+    }
+
+    /// Returns a persistent tree of the items from index `start` on, to which items are added at both ends in constant
+    /// time. Conversion of a block takes time proportional to its length.
+    pub(crate) fn growing(vector: Arc<Vector>, start: usize) -> Vector {
+        let tree = match Arc::try_unwrap(vector) {
+            Ok(mut own) => match &mut own.0 {
+                Repr::Tree(tree) => std::mem::take(&mut **tree),
+                _ => Tree::of(own.as_slice().unwrap_or_default()),
+            },
+            Err(shared) => match &shared.0 {
+                Repr::Tree(tree) => (**tree).clone(),
+                _ => Tree::of(shared.as_slice().unwrap_or_default()),
+            },
+        };
+        let items = if start == 0 { tree.items } else { tree.items.skip(start) };
+        Vector(Repr::Tree(Box::new(Tree { items, metadata: None })))
+    }
+
+    /// True for a tree.
+    pub(crate) fn is_tree(&self) -> bool {
+        matches!(self.0, Repr::Tree(_))
+    }
+
+    /// Adds an item in front of those of a tree.
+    pub(crate) fn push_front(&mut self, item: Value) {
+        if let Repr::Tree(tree) = &mut self.0 {
+            tree.items.push_front(item);
         }
     }
 
@@ -81,7 +160,7 @@ impl Vector {
     pub(super) fn take_own(vector: &mut Arc<Vector>) -> Option<Vec<Value>> {
         match &mut Arc::get_mut(vector)?.0 {
             Repr::Flat(items) => Some(std::mem::take(items)),
-            Repr::Pair(_) | Repr::Tree(_) => None,
+            Repr::Pair(_) | Repr::Tree(_) | Repr::Slice(_) => None,
         }
     }
 
@@ -91,6 +170,7 @@ impl Vector {
             Repr::Flat(items) => Box::new(items.iter()),
             Repr::Pair(items) => Box::new(items.iter()),
             Repr::Tree(tree) => Box::new(tree.items.iter()),
+            Repr::Slice(slice) => Box::new(slice.items().iter()),
         }
     }
 
@@ -100,6 +180,7 @@ impl Vector {
         match &self.0 {
             Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(Tree::of(items)))),
             Repr::Pair(items) => Vector(Repr::Flat(items.to_vec())),
+            Repr::Slice(slice) => Vector(Repr::Tree(Box::new(Tree::of(slice.items())))),
             other => Vector(other.clone()),
         }
     }
@@ -107,7 +188,7 @@ impl Vector {
     /// Returns the number of items that [`Vector::changeable`] copies.
     pub(crate) fn change_cost(&self) -> u64 {
         match &self.0 {
-            Repr::Flat(items) => items.len() as u64,
+            Repr::Flat(_) | Repr::Slice(_) => self.len() as u64,
             Repr::Pair(_) => 2,
             Repr::Tree(_) => 1,
         }
@@ -122,15 +203,16 @@ impl Vector {
     pub(crate) fn second_of_pair(&self) -> Option<&Value> {
         match &self.0 {
             Repr::Pair(items) => Some(&items[1]),
-            Repr::Flat(_) | Repr::Tree(_) => None,
+            Repr::Flat(_) | Repr::Tree(_) | Repr::Slice(_) => None,
         }
     }
 
-    /// Converts a pair to a plain block before a change.
+    /// Converts a pair or a part of a block to a block of its own before a change.
     fn flatten(&mut self) {
-        if let Repr::Pair(items) = &mut self.0 {
-            let items = items.iter_mut().map(std::mem::take).collect();
-            self.0 = Repr::Flat(items);
+        match &mut self.0 {
+            Repr::Flat(_) | Repr::Tree(_) => {}
+            Repr::Pair(items) => self.0 = Repr::Flat(items.iter_mut().map(std::mem::take).collect()),
+            Repr::Slice(slice) => self.0 = Repr::Flat(slice.items().to_vec()),
         }
     }
 
@@ -139,7 +221,7 @@ impl Vector {
         self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items.push(item),
-            Repr::Pair(_) => {}
+            Repr::Pair(_) | Repr::Slice(_) => {}
             Repr::Tree(tree) => tree.items.push_back(item),
         }
     }
@@ -149,7 +231,7 @@ impl Vector {
         self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items.pop(),
-            Repr::Pair(_) => None,
+            Repr::Pair(_) | Repr::Slice(_) => None,
             Repr::Tree(tree) => tree.items.pop_back(),
         }
     }
@@ -159,7 +241,7 @@ impl Vector {
         self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items[index] = item,
-            Repr::Pair(_) => {}
+            Repr::Pair(_) | Repr::Slice(_) => {}
             Repr::Tree(tree) => {
                 tree.items.set(index, item);
             }
@@ -177,7 +259,7 @@ impl Vector {
     /// Returns the metadata.
     pub(crate) fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
-            Repr::Flat(_) | Repr::Pair(_) => None,
+            Repr::Flat(_) | Repr::Pair(_) | Repr::Slice(_) => None,
             Repr::Tree(tree) => tree.metadata.as_ref(),
         }
     }
@@ -208,6 +290,7 @@ impl Drop for Vector {
             Repr::Flat(items) => release_block(items),
             Repr::Pair(items) => release(items, DeferredDrop::Pair),
             Repr::Tree(tree) => release(tree, DeferredDrop::Tree),
+            Repr::Slice(slice) => release(Value::Vector(slice.block), DeferredDrop::Value),
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::Value;
 use super::list::{Items, List};
-use super::map::Map;
 use super::prefetch;
-use super::set::Set;
 use super::text::Text;
 use super::vector::Vector;
+use super::view::{Part, View};
 use crate::heap::Handle;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -57,10 +56,8 @@ pub enum Cursor {
     Own(Items, usize),
     /// In a vector.
     Vector(Arc<Vector>, usize),
-    /// In the entries of a map; each is yielded as a pair of key and value.
-    Map(Arc<Map>, usize),
-    /// In the members of a set.
-    Set(Arc<Set>, usize),
+    /// In a map, a set, or a part of a collection.
+    View(View),
     /// In the characters of a string, at a byte offset.
     Characters(Text, usize),
     /// In a range.
@@ -84,15 +81,27 @@ impl Cursor {
             Value::List(list) => match &*list {
                 List::Items { items, start } => Cursor::Items(items.clone(), *start),
                 List::Range { start, step, count } => Cursor::Range { next: *start, step: *step, left: *count },
+                List::View(view) => Cursor::of_view(view.clone()),
                 List::Cons(_) => Cursor::Before(Value::List(list)),
             },
             Value::Vector(vector) => Cursor::Vector(vector, 0),
-            Value::Map(map) => Cursor::Map(map, 0),
-            Value::Set(set) => Cursor::Set(set, 0),
+            // Positions of maps and sets are 32-bit numbers: there is a view of each.
+            Value::Map(_) | Value::Set(_) => View::of(value, Part::Items).map_or(Cursor::End, Cursor::View),
             Value::Str(text) => Cursor::Characters(text, 0),
             Value::Lazy(_) => Cursor::Before(value),
             _ => return None,
         })
+    }
+
+    /// Creates the cursor of a view that walks fastest.
+    fn of_view(view: View) -> Cursor {
+        match (view.source(), view.bounds()) {
+            (Value::Vector(vector), Some((at, end))) if view.part() == Part::Items && end == vector.len() => {
+                Cursor::Vector(vector.clone(), at)
+            }
+            (Value::Str(text), Some((at, _))) => Cursor::Characters(text.clone(), at),
+            _ => Cursor::View(view),
+        }
     }
 
     /// Like [`Cursor::over`], for a walk to the end: moves items out of a list or vector that has no other owner
@@ -148,22 +157,7 @@ impl Cursor {
                     }
                     Some(Value::Int(item))
                 }
-                Cursor::Map(map, at) => {
-                    let mut found = None;
-                    while found.is_none() && *at < map.positions() {
-                        found = map.entry(*at).map(|(key, value)| Value::pair(key.clone(), value.clone()));
-                        *at += 1;
-                    }
-                    found
-                }
-                Cursor::Set(set, at) => {
-                    let mut found = None;
-                    while found.is_none() && *at < set.positions() {
-                        found = set.member(*at).cloned();
-                        *at += 1;
-                    }
-                    found
-                }
+                Cursor::View(view) => view.take_next(),
                 Cursor::Characters(text, at) => {
                     let next = text.as_str()[*at..].chars().next();
                     *at += next.map_or(0, char::len_utf8);
@@ -206,9 +200,9 @@ impl Cursor {
             Cursor::Own(items, at) => (items.as_slice().len().saturating_sub(*at)) as u64,
             Cursor::Vector(vector, at) => (vector.len().saturating_sub(*at)) as u64,
             Cursor::Range { left, .. } => *left,
-            Cursor::Map(map, 0) => map.len() as u64,
-            Cursor::Set(set, 0) => set.len() as u64,
-            _ => return None,
+            Cursor::View(view) => view.left()? as u64,
+            Cursor::Characters(text, at) if *at >= text.as_str().len() => 0,
+            Cursor::Characters(..) | Cursor::Before(_) => return None,
         })
     }
 
@@ -220,18 +214,38 @@ impl Cursor {
             Cursor::Own(items, at) => Value::List(Arc::new(List::from_place(Arc::new(items), at))),
             Cursor::Range { next, step, left } => Value::List(Arc::new(List::Range { start: next, step, count: left })),
             Cursor::Before(value) => value,
-            Cursor::Vector(vector, at) => rest_of(vector.len(), at, |index| vector.get(index).cloned()),
-            Cursor::Map(map, at) => rest_of(map.positions(), at, |index| {
-                map.entry(index).map(|(key, value)| Value::pair(key.clone(), value.clone()))
-            }),
-            Cursor::Set(set, at) => rest_of(set.positions(), at, |index| set.member(index).cloned()),
+            Cursor::View(view) if view.left() == Some(0) => Value::list(Vec::new()),
+            Cursor::View(view) => Value::List(Arc::new(view.into_list())),
+            Cursor::Vector(vector, at) => {
+                let (count, at) = (vector.len(), at.min(vector.len()));
+                let items = || (at..count).filter_map(|at| vector.get(at).cloned()).collect();
+                rest_of(Value::Vector(vector.clone()), at, count, items)
+            }
             Cursor::Characters(text, at) => {
-                Value::list(text.as_str().get(at..).unwrap_or_default().chars().map(Value::Char).collect())
+                let items = || text.as_str().get(at..).unwrap_or_default().chars().map(Value::Char).collect();
+                rest_of(Value::Str(text.clone()), at, text.as_str().len(), items)
             }
         }
     }
+
+    /// Returns the number of items that [`Cursor::into_rest`] copies.
+    pub fn copied_rest(&self) -> usize {
+        let (len, at) = match self {
+            Cursor::Vector(vector, at) => (vector.len(), *at),
+            Cursor::Characters(text, at) => (text.as_str().len(), *at),
+            _ => return 0,
+        };
+        if u32::try_from(len).is_ok() { 0 } else { len.saturating_sub(at) }
+    }
 }
 
-fn rest_of(end: usize, at: usize, item: impl FnMut(usize) -> Option<Value>) -> Value {
-    Value::list((at..end).filter_map(item).collect())
+/// Creates the list of the items of a collection from a position on: a view, or a copy of what a view cannot reach.
+fn rest_of(source: Value, at: usize, end: usize, items: impl FnOnce() -> Vec<Value>) -> Value {
+    if at >= end {
+        return Value::list(Vec::new());
+    }
+    match View::of(source, Part::Items).and_then(|view| view.between(at, end)) {
+        Some(view) => Value::List(Arc::new(view.into_list())),
+        None => Value::list(items()),
+    }
 }

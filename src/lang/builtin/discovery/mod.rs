@@ -18,6 +18,7 @@ use crate::host::Tool;
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
+use crate::value::list::List;
 use crate::value::map::canonical;
 use crate::value::print::{print_within, shown_name};
 use places::{namespace_named, namespaces};
@@ -207,7 +208,10 @@ fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
         Value::Vector(items) => format!(" of {}", items.len()),
         Value::Map(map) => format!(" of {} entries", map.len()),
         Value::Set(set) => format!(" of {}", set.len()),
-        Value::List(list) => list.as_slice().map_or_else(String::new, |items| format!(" of {}", items.len())),
+        Value::List(list) => match &**list {
+            List::View(view) => view.left().map_or_else(String::new, |count| format!(" of {count}")),
+            list => list.as_slice().map_or_else(String::new, |items| format!(" of {}", items.len())),
+        },
         Value::Str(text) => format!(" of {} bytes", text.as_str().len()),
         Value::Closure(closure) => {
             let arities = &closure.group.lambdas[closure.index as usize].arities;

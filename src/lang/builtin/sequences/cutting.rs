@@ -2,13 +2,14 @@
 
 use super::super::arguments::{count, function_over_items, take};
 use super::super::transducers::{self, state, steps};
-use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
+use super::{LEFT_OUT, as_seq, before, count_and_collection, count_up, or_empty, skip};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
 use crate::native::{Builtin, Conduct, Reading};
 use crate::value::Value;
 use crate::value::list::List;
+use crate::value::walk::Cursor;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -177,8 +178,17 @@ static LAZY_DROP: Builtin = Builtin::new("lazy-drop*", &["[n coll]"], "A lazy `d
 fn lazy_drop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let unwanted = count(&arguments[0])?;
     let mut cursor = machine.seq(take(arguments, 1))?;
-    skip(machine, &mut cursor, unwanted)?;
-    rest_of(machine, cursor)
+    if cursor.remaining().is_some() || unwanted <= LEFT_OUT {
+        skip(machine, &mut cursor, unwanted)?;
+        return rest_of(machine, cursor);
+    }
+    for _ in 0..LEFT_OUT {
+        if cursor.next(machine)?.is_none() {
+            return Ok(Value::Nil);
+        }
+    }
+    let rest = rest_of(machine, cursor)?;
+    Ok(machine.lazy(&LAZY_DROP, vec![number(unwanted - LEFT_OUT), rest]))
 }
 
 fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -232,7 +242,12 @@ fn from_first_false(machine: &mut Machine, predicate: Value, collection: Value) 
     if machine.is_lazy(&collection) {
         return Ok(machine.lazy(&LAZY_DROP_WHILE, vec![predicate, collection]));
     }
-    lazy_drop_while(machine, &mut [predicate, collection]).map(or_empty)
+    let mut cursor = machine.seq(collection)?;
+    loop {
+        if let Some(rest) = not_dropped(machine, &predicate, &mut cursor)? {
+            return Ok(or_empty(rest));
+        }
+    }
 }
 
 static LAZY_DROP_WHILE: Builtin =
@@ -241,13 +256,23 @@ static LAZY_DROP_WHILE: Builtin =
 fn lazy_drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let predicate = take(arguments, 0);
     let mut cursor = machine.seq(take(arguments, 1))?;
-    while let Some(item) = cursor.next(machine)? {
-        if !machine.call_on(&predicate, &item)?.is_truthy() {
-            let rest = rest_of(machine, cursor)?;
-            return Ok(before(item, rest));
+    for _ in 0..LEFT_OUT {
+        if let Some(rest) = not_dropped(machine, &predicate, &mut cursor)? {
+            return Ok(rest);
         }
     }
-    Ok(Value::Nil)
+    let rest = rest_of(machine, cursor)?;
+    Ok(machine.lazy(&LAZY_DROP_WHILE, vec![predicate, rest]))
+}
+
+/// Reads an item. Returns the sequence from it on if the predicate is not true of it, and nil at the end.
+fn not_dropped(machine: &mut Machine, predicate: &Value, cursor: &mut Cursor) -> Outcome<Option<Value>> {
+    let Some(item) = cursor.next(machine)? else { return Ok(Some(Value::Nil)) };
+    if machine.call_on(predicate, &item)?.is_truthy() {
+        return Ok(None);
+    }
+    let rest = rest_of(machine, std::mem::replace(cursor, Cursor::End))?;
+    Ok(Some(before(item, rest)))
 }
 
 fn take_last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -146,16 +146,23 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("vector-length", "count"),
 ];
 
+/// Returns the item at an index, if there is one; `None` for a collection that has to be walked to find it.
+#[inline]
+fn found_at(collection: &Value, index: usize) -> Option<Option<Value>> {
+    match collection {
+        Value::Vector(vector) => Some(vector.get(index).cloned()),
+        Value::List(list) => match &**list {
+            List::View(view) => view.is_indexed().then(|| view.get(index)),
+            list => Some(list.as_slice()?.get(index).cloned()),
+        },
+        _ => None,
+    }
+}
+
 /// Returns the item at a zero-based index, or nil.
 fn at(machine: &mut Machine, collection: Value, index: usize) -> Outcome<Value> {
-    match &collection {
-        Value::Vector(vector) => return Ok(vector.get(index).cloned().unwrap_or_default()),
-        Value::List(list) => {
-            if let Some(items) = list.as_slice() {
-                return Ok(items.get(index).cloned().unwrap_or_default());
-            }
-        }
-        _ => {}
+    if let Some(found) = found_at(&collection, index) {
+        return Ok(found.unwrap_or_default());
     }
     let mut cursor = machine.seq(collection)?;
     skip(machine, &mut cursor, index as u64)?;
@@ -321,17 +328,16 @@ fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if matches!(collection, Value::Map(_) | Value::Set(_)) {
         return Err(Error::expected("a sequence", &collection).suggest("look a key up with `get`").into());
     }
-    let found = match (&collection, usize::try_from(index)) {
-        (_, Err(_)) => None,
-        (Value::Vector(vector), Ok(at)) => vector.get(at).cloned(),
-        (Value::List(list), Ok(at)) if list.as_slice().is_some() => {
-            list.as_slice().and_then(|items| items.get(at)).cloned()
-        }
-        (_, Ok(at)) => {
-            let mut cursor = machine.seq(collection)?;
-            skip(machine, &mut cursor, at as u64)?;
-            cursor.next(machine)?
-        }
+    let found = match usize::try_from(index) {
+        Err(_) => None,
+        Ok(at) => match found_at(&collection, at) {
+            Some(found) => found,
+            None => {
+                let mut cursor = machine.seq(collection)?;
+                skip(machine, &mut cursor, at as u64)?;
+                cursor.next(machine)?
+            }
+        },
     };
     match found.or(default) {
         Some(value) => Ok(value),

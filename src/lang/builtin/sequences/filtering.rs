@@ -3,7 +3,7 @@
 use super::super::arguments::{function_over_items, integer, take};
 use super::super::transducers::{self, state, steps};
 use super::making::REPEAT;
-use super::{before, count_and_collection};
+use super::{LEFT_OUT, before, count_and_collection};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::machine::Machine;
@@ -145,14 +145,16 @@ static LAZY_FILTER: Builtin =
 fn lazy_filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (predicate, wanted) = (take(arguments, 0), take(arguments, 2));
     let mut cursor = machine.seq(take(arguments, 1))?;
-    while let Some(item) = cursor.next(machine)? {
+    for _ in 0..LEFT_OUT {
+        let Some(item) = cursor.next(machine)? else { return Ok(Value::Nil) };
         if machine.call_on(&predicate, &item)?.is_truthy() == wanted.is_truthy() {
             let rest = rest_of(machine, cursor)?;
             let tail = machine.lazy(&LAZY_FILTER, vec![predicate, rest, wanted]);
             return Ok(before(item, tail));
         }
     }
-    Ok(Value::Nil)
+    let rest = rest_of(machine, cursor)?;
+    Ok(machine.lazy(&LAZY_FILTER, vec![predicate, rest, wanted]))
 }
 
 fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -9,7 +9,10 @@ use crate::eval::rest_of;
 use crate::machine::Machine;
 use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
+use crate::value::list::List;
+use crate::value::vector::Vector;
 use crate::value::walk::Cursor;
+use std::sync::Arc;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -56,8 +59,80 @@ fn concat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     {
         return Ok(std::mem::take(only));
     }
+    if let Some(at) = longest(arguments) {
+        return extended(machine, arguments, at);
+    }
     let collections = arguments.iter_mut().map(std::mem::take).collect();
     flat_map(machine, Value::Nil, Value::list(collections))
+}
+
+/// Minimum number of items of a collection to which others are added, instead of copying all items to one block.
+const LONG: usize = 64;
+
+/// Returns the index of a collection that is worth extending: one with many more items than all others together, or one
+/// that has been extended before.
+fn longest(collections: &[Value]) -> Option<usize> {
+    let (mut at, mut most, mut all) = (0, 0, 0);
+    for (place, collection) in collections.iter().enumerate() {
+        let count = match collection {
+            Value::Nil => 0,
+            Value::Vector(vector) => vector.len(),
+            Value::List(list) => match &**list {
+                List::Items { .. } => list.as_slice().map_or(0, <[Value]>::len),
+                List::View(view) => view.left()?,
+                List::Cons(_) | List::Range { .. } => return None,
+            },
+            _ => return None,
+        };
+        all += count;
+        if count > most {
+            (at, most) = (place, count);
+        }
+    }
+    let has_grown = || matches!(items_of(&collections[at]), Some((vector, ..)) if vector.is_tree());
+    (most >= LONG && (8 * (all - most) <= most || has_grown())).then_some(at)
+}
+
+/// Returns the vector that holds the items of a collection, and the bounds of these.
+fn items_of(collection: &Value) -> Option<(&Arc<Vector>, usize, usize)> {
+    match collection {
+        Value::Vector(vector) => Some((vector, 0, vector.len())),
+        Value::List(list) => match &**list {
+            List::View(view) => view.of_vector(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Concatenates collections by adding the items of all others to those of the one at an index, as a tree that shares
+/// structure: a chain of `concat` calls takes time proportional to what is added.
+fn extended(machine: &mut Machine, collections: &mut [Value], at: usize) -> Outcome<Value> {
+    let long = take(collections, at);
+    let found = items_of(&long).map(|(vector, start, end)| (vector.clone(), start, end));
+    let (vector, start) = match found {
+        Some((vector, start, end)) if end == vector.len() => (vector, start),
+        Some((vector, start, end)) => (Arc::new(Vector::part(vector, start, end)), 0),
+        None => (Arc::new(Vector::from(machine.items(long.clone())?)), 0),
+    };
+    drop(long);
+    if !vector.is_tree() {
+        machine.reserve_values(vector.len() as u64)?;
+        machine.charge(vector.len() as u64 / 16)?;
+    }
+    let mut all = Vector::growing(vector, start);
+    for collection in collections[..at].iter_mut().rev() {
+        for item in machine.items(std::mem::take(collection))?.into_iter().rev() {
+            all.push_front(item);
+        }
+    }
+    for collection in &mut collections[at + 1..] {
+        let mut cursor = machine.seq(std::mem::take(collection))?;
+        while let Some(item) = cursor.next(machine)? {
+            all.push(item);
+        }
+    }
+    rest_of(machine, Cursor::Vector(Arc::new(all), 0))
 }
 
 /// Concatenates the collections in `first`, followed by the collections in the sequence `last`.

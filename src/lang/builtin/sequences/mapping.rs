@@ -2,7 +2,7 @@
 
 use super::super::arguments::{function_over_items, take};
 use super::super::transducers::{self, state, steps};
-use super::{all_lazy, before, cursors, in_front, next_of_each};
+use super::{LEFT_OUT, all_lazy, before, cursors, in_front, next_of_each};
 use crate::error::Outcome;
 use crate::eval::rest_of;
 use crate::machine::Machine;
@@ -332,7 +332,7 @@ fn lazy_flat_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let function = take(arguments, 0);
     let mut part = machine.seq(take(arguments, 1))?;
     let mut outer = machine.seq(take(arguments, 2))?;
-    loop {
+    for _ in 0..LEFT_OUT {
         if let Some(item) = part.next(machine)? {
             let (part, outer) = (rest_of(machine, part)?, rest_of(machine, outer)?);
             let tail = machine.lazy(&LAZY_FLAT_MAP, vec![function, part, outer]);
@@ -348,4 +348,6 @@ fn lazy_flat_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
         }
         part = machine.seq(next)?;
     }
+    let (part, outer) = (rest_of(machine, part)?, rest_of(machine, outer)?);
+    Ok(machine.lazy(&LAZY_FLAT_MAP, vec![function, part, outer]))
 }

@@ -22,11 +22,13 @@ pub mod reducing;
 
 use super::arguments::{count, take};
 use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
 use crate::machine::Machine;
 use crate::operators::Operator;
 use crate::value::Value;
 use crate::value::list::List;
 use crate::value::set::Set;
+use crate::value::text::Text;
 use crate::value::vector::Vector;
 use crate::value::walk::Cursor;
 use std::sync::Arc;
@@ -42,11 +44,20 @@ pub(super) fn in_front(machine: &mut Machine, items: Vec<Value>, rest: Value) ->
     Ok(items.into_iter().rev().fold(rest, |tail, head| before(head, tail)))
 }
 
+/// Maximum number of characters that are passed one by one: finding one in a text takes longer.
+const FEW: u64 = 32;
+
 /// Advances a cursor by `count` items, in constant time if it supports random access.
 pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Outcome<()> {
     let by = count.min(cursor.remaining().unwrap_or(count));
     match cursor {
         Cursor::Items(_, at) | Cursor::Vector(_, at) => *at += by as usize,
+        Cursor::Characters(text, at) if by > FEW => {
+            machine.charge(text.finding_effort())?;
+            let index = text.index_at(*at).saturating_add(usize::try_from(by).unwrap_or(usize::MAX));
+            *at = text.place_of(index).unwrap_or(text.as_str().len());
+        }
+        Cursor::View(view) if view.is_indexed() => view.leave_out(by as usize),
         Cursor::Range { next, step, left } => {
             *next = next.wrapping_add(step.wrapping_mul(by as i64));
             if *left != List::ENDLESS {
@@ -63,6 +74,10 @@ pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Ou
     }
     Ok(())
 }
+
+/// Maximum number of items that one step of a lazy sequence leaves out. A longer search goes on in another step, so that
+/// what has been left out is released: a step keeps its sequence, to be tried again after an error.
+pub(in crate::builtin) const LEFT_OUT: u64 = 256;
 
 /// Returns the next item of each cursor, or `None` once any of them is exhausted.
 pub(super) fn next_of_each(machine: &mut Machine, cursors: &mut [Cursor]) -> Outcome<Option<Vec<Value>>> {
@@ -121,8 +136,11 @@ pub(super) fn as_seq(machine: &mut Machine, value: Value) -> Outcome<Value> {
                 value = machine.realise(&lazy)?;
             }
             other => {
-                let items = machine.items(other)?;
-                return Ok(if items.is_empty() { Value::Nil } else { Value::list(items) });
+                machine.charge(1)?;
+                return match machine.seq(other)? {
+                    cursor if cursor.remaining() == Some(0) => Ok(Value::Nil),
+                    cursor => rest_of(machine, cursor),
+                };
             }
         }
     }
@@ -133,11 +151,26 @@ pub(super) fn or_empty(sequence: Value) -> Value {
     if sequence.is_nil() { Value::list(Vec::new()) } else { sequence }
 }
 
+/// Returns the text of a string, or of a sequence of its characters, and the byte offset of the first of these.
+fn characters(value: &Value) -> Option<(&Text, usize)> {
+    match value {
+        Value::Str(text) => Some((text, 0)),
+        Value::List(list) => match &**list {
+            List::View(view) => match (view.source(), view.bounds()) {
+                (Value::Str(text), Some((from, _))) => Some((text, from)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Returns the number of items of a collection.
 pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
-    if let Value::Str(text) = &value {
-        machine.charge(text.as_str().len() as u64 / 64)?;
-        return Ok(text.as_str().chars().count() as u64);
+    if let Some((text, from)) = characters(&value) {
+        machine.charge(text.finding_effort())?;
+        return Ok((text.count() - text.index_at(from)) as u64);
     }
     let mut cursor = machine.seq(value)?;
     let mut counted = 0_u64;
@@ -226,7 +259,7 @@ pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outc
 
 /// Makes a vector mutable in place: returns it if it is uniquely referenced, otherwise charges for a copy.
 pub(super) fn change_vector<'v>(machine: &mut Machine, vector: &'v mut Arc<Vector>) -> Outcome<&'v mut Vector> {
-    if Arc::get_mut(vector).is_none() {
+    if vector.is_part() || Arc::get_mut(vector).is_none() {
         let cost = vector.change_cost();
         machine.reserve_values(cost)?;
         machine.charge(cost / 16)?;

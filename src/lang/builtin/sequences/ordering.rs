@@ -13,6 +13,7 @@ use crate::value::function::Bound;
 use crate::value::list::List;
 use crate::value::map::Map;
 use crate::value::metadata::metadata;
+use crate::value::view::{Part, View};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -283,9 +284,14 @@ fn rseq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if !is_sorted && !matches!(arguments[0], Value::Vector(_)) {
         return Err(Error::expected("a vector", &arguments[0]).suggest("use `reverse` for other collections").into());
     }
-    let mut items = machine.items(take(arguments, 0))?;
+    machine.charge(1)?;
+    let collection = take(arguments, 0);
+    if let Some(view) = View::of(collection.clone(), Part::Reversed) {
+        return Ok(view.into_seq());
+    }
+    let mut items = machine.items(collection)?;
     items.reverse();
-    Ok(if items.is_empty() { Value::Nil } else { Value::list(items) })
+    Ok(Value::list(items))
 }
 
 fn shuffle(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

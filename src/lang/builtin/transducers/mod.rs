@@ -10,7 +10,7 @@ pub mod steps;
 
 use super::arguments::take;
 use super::functions::bound;
-use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from};
+use super::sequences::{LEFT_OUT, add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from};
 use crate::error::{Error, Outcome};
 use crate::eval::rest_of;
 use crate::heap::{CellKind, Handle, State};
@@ -160,30 +160,32 @@ fn lazy_sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let step = take(arguments, 0);
     let mut cursors = cursors(machine, &mut arguments[1..])?;
     let none = || Value::vector(Vec::new());
-    while let Some(items) = next_of_each(machine, &mut cursors)? {
+    let mut found = Vec::new();
+    for _ in 0..LEFT_OUT {
+        let Some(items) = next_of_each(machine, &mut cursors)? else {
+            let out = machine.call1(&step, none())?;
+            return Ok(Value::list(machine.items(out)?));
+        };
         let mut given = vec![none()];
         given.extend(items);
-        match machine.call(&step, &mut given)? {
+        let out = match machine.call(&step, &mut given)? {
             Value::Reduced(last) => {
                 let out = machine.call1(&step, last.0.clone())?;
                 return Ok(Value::list(machine.items(out)?));
             }
-            out => {
-                let items = machine.items(out)?;
-                if items.is_empty() {
-                    continue;
-                }
-                let mut rest = vec![step];
-                for cursor in cursors {
-                    rest.push(rest_of(machine, cursor)?);
-                }
-                let rest = machine.lazy(&LAZY_SEQUENCE, rest);
-                return in_front(machine, items, rest);
-            }
+            out => out,
+        };
+        found = machine.items(out)?;
+        if !found.is_empty() {
+            break;
         }
     }
-    let out = machine.call1(&step, none())?;
-    Ok(Value::list(machine.items(out)?))
+    let mut rest = vec![step];
+    for cursor in cursors {
+        rest.push(rest_of(machine, cursor)?);
+    }
+    let rest = machine.lazy(&LAZY_SEQUENCE, rest);
+    in_front(machine, found, rest)
 }
 
 /// The final step of a sequence through a user-defined transducer. It collects items in a buffer, so that they survive
