@@ -2,11 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod collections;
-mod counted;
+pub mod counted;
 pub mod hostile;
 pub mod literate;
 
-pub use counted::allocated;
 use lispbox::lang::{Engine, Host, Reply, Request, Session, Status, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,8 @@
 
 use crate::common;
 
-use common::{allocated, eval, host, session, with_limit};
+use common::counted::allocated;
+use common::{eval, host, session, with_limit};
 use lispbox::lang::Request;
 use std::fmt::Write;
 

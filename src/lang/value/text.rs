@@ -154,8 +154,8 @@ impl From<&str> for Text {
     #[inline]
     fn from(text: &str) -> Text {
         match text.len() {
-            ..=SHORT => Text::Short(Short::copied(text)),
-            ..=UNMARKED => Text::Long(text.into()),
+            0..=SHORT => Text::Short(Short::copied(text)),
+            bytes if bytes <= UNMARKED => Text::Long(text.into()),
             _ => Text::marked(text.into()),
         }
     }
