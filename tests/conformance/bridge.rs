@@ -122,9 +122,8 @@ fn relay(mut client: &TcpStream, server: SocketAddr) -> std::io::Result<()> {
     let mut line = Vec::new();
     while answers.read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(&line);
-        if is_named {
-            client.write_all(text.replace(OURS, THEIRS).as_bytes())?;
-        } else if !text.to_lowercase().starts_with("content-length:") {
+        if !text.to_lowercase().starts_with("content-length:") {
+            let text = if is_named { text.replace(OURS, THEIRS) } else { text.into_owned() };
             client.write_all(text.as_bytes())?;
         }
         line.clear();
