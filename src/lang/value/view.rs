@@ -152,19 +152,22 @@ impl View {
 
     /// Takes the next item.
     pub fn take_next(&mut self) -> Option<Value> {
-        if self.left == 0 {
-            return None;
-        }
-        if self.part == Part::Reversed {
-            self.end -= 1;
-            self.left -= 1;
-            return self.item(self.end as usize);
-        }
         if let Some(text) = self.as_text() {
             let next = text.chars().next()?;
             self.at += next.len_utf8() as u32;
             self.left -= next.len_utf8() as u32;
             return Some(Value::Char(next));
+        }
+        let position = self.advance()?;
+        self.item(position)
+    }
+
+    /// Passes the next position of a source that is not a text; returns it.
+    fn advance(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        if self.part == Part::Reversed {
+            self.end -= 1;
+            return Some(self.end as usize);
         }
         let position = match &self.source {
             Value::Map(map) => map.occupied(self.at as usize),
@@ -172,8 +175,7 @@ impl View {
             _ => self.at as usize,
         };
         self.at = position as u32 + 1;
-        self.left -= 1;
-        self.item(position)
+        Some(position)
     }
 
     fn item(&self, position: usize) -> Option<Value> {
@@ -197,7 +199,8 @@ impl View {
     pub fn leave_out(&mut self, count: usize) {
         if !self.is_indexed() {
             for _ in 0..count {
-                if self.take_next().is_none() {
+                let is_end = if self.is_text() { self.take_next().is_none() } else { self.advance().is_none() };
+                if is_end {
                     break;
                 }
             }

@@ -199,6 +199,14 @@ fn last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// Returns the sequence after the first `count` items, or nil if it is known to be empty.
 fn behind(machine: &mut Machine, collection: Value, count: u64) -> Outcome<Value> {
+    if let Value::List(list) = &collection
+        && let List::View(view) = &**list
+        && view.is_indexed()
+    {
+        let mut rest = view.clone();
+        rest.leave_out(usize::try_from(count).unwrap_or(usize::MAX));
+        return Ok(rest.into_seq());
+    }
     let mut cursor = machine.seq(collection)?;
     skip(machine, &mut cursor, count)?;
     match cursor.remaining() {

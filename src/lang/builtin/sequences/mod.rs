@@ -57,7 +57,12 @@ pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Ou
             let index = text.index_at(*at).saturating_add(usize::try_from(by).unwrap_or(usize::MAX));
             *at = text.place_of(index).unwrap_or(text.as_str().len());
         }
-        Cursor::View(view) if view.is_indexed() => view.leave_out(by as usize),
+        Cursor::View(view) => {
+            if !view.is_indexed() {
+                machine.charge(by)?;
+            }
+            view.leave_out(by as usize);
+        }
         Cursor::Range { next, step, left } => {
             *next = next.wrapping_add(step.wrapping_mul(by as i64));
             if *left != List::ENDLESS {
