@@ -2,10 +2,12 @@
 
 use crate::common::engine;
 use lispbox::lang::{
-    Access, Call, CallId, CallReport, Decision, Engine, EvalError, NoArguments, Outcome, RegisterError, Tools, World,
+    Access, Call, CallId, CallReport, Decision, Engine, EvalError, Limits, NoArguments, Outcome, RegisterError,
+    TestClock, Tools, World,
 };
 use serde::Deserialize;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[derive(Deserialize)]
 struct Mail {
@@ -159,6 +161,21 @@ fn an_observer_sees_each_state_of_a_call() {
 }
 
 #[test]
+fn a_late_result_of_a_synchronous_tool_is_still_its_result() {
+    let clock = Arc::new(TestClock::at_millis(0));
+    let mut tools = Tools::new();
+    tools.tool("t/slow", |_: NoArguments, call: &Call| {
+        assert_eq!(call.deadline(), Duration::from_millis(100));
+        clock.advance(Duration::from_millis(1_500));
+        Ok(call.cancelled())
+    });
+    let world = World::new(tools).clock(Arc::clone(&clock));
+    let limits = Limits { tool: Duration::from_millis(100), ..Limits::default() };
+    let outcome = engine().session().run("(t/slow)").limits(limits).eval::<bool>(&world).unwrap();
+    assert_eq!(outcome.done(), Some(true));
+}
+
+#[test]
 fn identities_of_calls_are_read_from_their_texts() {
     for (text, branch) in [("0//0", vec![]), ("2/0/1", vec![0]), ("7/0.3.12/40", vec![0, 3, 12])] {
         let id: CallId = text.parse().unwrap();
@@ -173,9 +190,7 @@ fn identities_of_calls_are_read_from_their_texts() {
 mod with_tokio {
     use super::*;
     use lispbox::lang::{CancelHandle, Session};
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("it succeeds")
