@@ -10,7 +10,7 @@
 //! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
 //! | evaluations | `evaluations`: runs programs, with the host that the language sees |
 //! | calls | `calls`: the chain of layers through which every tool call goes |
-//! | runs | `runs`: the runs that wait for a person |
+//! | runs | `runs`: the runs that wait for a person, and those that did not end well |
 //! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
 //! | pins | `pins`: how the servers declared their tools when these were first seen, and which changes a person has accepted |
@@ -26,7 +26,8 @@
 //! 2. `evaluations::host` hands the call to `calls`, whose [chain](calls) has the following layers, in order.
 //! 3. `lease`, `audit`, `activity`, `telemetry`, `origins`, `rehearsal`, `slots`: what surrounds a call.
 //! 4. `server`, `retries`, `connection`: the server is found, started if necessary, and has listed the tool.
-//! 5. `arguments`, `consent`: the arguments as they will be sent, and the decision on them.
+//! 5. `arguments`, `repeats`, `consent`: the arguments as they will be sent, whether a program that failed has made the
+//!    call already, and the decision on it.
 //! 6. `rehearsal`, `lease`, `run_log`, `audit`, `grants`: what has to be true and on record before anything is sent.
 //! 7. `transport`: `downstream::link` redacts the reply, `downstream::connection` has the request.
 //! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.

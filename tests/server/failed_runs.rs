@@ -250,7 +250,7 @@ fn the_attempts_of_a_run_are_shown_as_one_history() {
             printed(&command.output().expect("the binary runs"))
         };
         let failed = shown();
-        assert!(failed.starts_with(&format!("run {run}: failed\n")), "{failed}");
+        assert!(failed.starts_with(&format!("run {run}: error\n")), "{failed}");
         let attempts: Vec<&str> = failed.lines().filter(|line| line.starts_with("attempt ")).collect();
         assert_eq!(attempts.len(), 2, "{failed}");
         assert!(attempts[0].contains(" UTC: ArithmeticError: "), "{failed}");

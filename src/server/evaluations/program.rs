@@ -262,7 +262,9 @@ impl ProgramRun {
             failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
             Vec::new()
         });
-        let is_left = outlives_request && reply.status == Status::Cancelled;
+        // Another process may continue it from its record.
+        let is_left =
+            outlives_request && reply.status == Status::Cancelled && resumed.is_some_and(ResumedRun::is_in_store);
         let mut failure = beginning.failed(&reply, &log, &self.entry, persistence).filter(|_| !is_left);
         // A program that waits has not ended.
         let closes = self.requests.closes() && suspended.is_none();
@@ -316,7 +318,7 @@ impl ProgramRun {
             // The client may have received it from another process, or never.
             reply.session = Some(self.entry.handle.clone());
         }
-        let goes_on = asked.is_some() || outlives_request && reply.status == Status::Cancelled;
+        let goes_on = asked.is_some() || is_left;
         if !goes_on {
             // A session that could not be kept is a failure too.
             failure = failure.or_else(|| beginning.failed(&reply, &log, &self.entry, None));

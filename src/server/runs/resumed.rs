@@ -122,7 +122,7 @@ impl ResumedRun {
     }
 
     /// Returns true if the run is in the store before it makes a call.
-    pub(super) fn is_in_store(&self) -> bool {
+    pub(in crate::server) fn is_in_store(&self) -> bool {
         matches!(self.0, Source::Stored { kind: Evaluation::Further | Evaluation::Continued, .. })
     }
 

@@ -128,7 +128,7 @@ fn text_of(reply: &ToolReply) -> Option<String> {
 /// The state of a run, or the status of the reply of one that has ended.
 pub fn outcome_of(run: &StoredRun) -> &'static str {
     match (run.state(), run.reply()) {
-        (RunState::Ended, Some(reply)) => reply.status.as_str(),
+        (RunState::Ended | RunState::Failed, Some(reply)) => reply.status.as_str(),
         (state, _) => state.word(),
     }
 }
