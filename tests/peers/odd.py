@@ -3,7 +3,8 @@
 `say` replies with the text `reply` after the identity of the request, such as `"result": {"content": []}`; with `whole`
 that text is the whole message, in which `ID` is the identity. `about` tells the working folder, the arguments and the
 variables that begin with `T_`. Arguments: `--handshake JSON` replaces the result of the handshake, `--tools JSON` that
-of the list; `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
+of the list, and `--list FILE` names a file with that result, which is read each time: its tools reply with their name and
+arguments, other tools are unknown, and a result with an `error` is one. `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
 `status` and the content type `kind`. `forget` makes it answer requests of its sessions with `status` and `body`.
 """
 import json
@@ -26,12 +27,19 @@ def option(name, otherwise=None):
     return given[given.index(name) + 1] if name in given else otherwise
 
 
-calls = 0
+calls = lists = 0
+
+
+def listed():
+    if option("--list"):
+        with open(option("--list")) as file:
+            return json.load(file)
+    return option("--tools") or {"tools": TOOLS}
 
 
 def answer(message):
     """Returns the text of the reply, or None."""
-    global calls
+    global calls, lists
     identity, method = message.get("id"), message.get("method")
     if identity is None or method is None:
         return None
@@ -45,7 +53,9 @@ def answer(message):
     if method == "initialize":
         return result(option("--handshake") or HANDSHAKE)
     if method == "tools/list":
-        return result(option("--tools") or {"tools": TOOLS})
+        lists += 1
+        known = listed()
+        return whole('"error": ' + json.dumps(known["error"])) if "error" in known else result(known)
     if method == "ping":
         kind = option("--ping", "answer")
         refusal = '"error": {"code": -32600, "message": "unsupported"}'
@@ -57,7 +67,11 @@ def answer(message):
     if name == "say":
         return given["whole"].replace("ID", json.dumps(identity)) if "whole" in given else whole(given["reply"])
     if name == "count":
-        return result({"content": [], "structuredContent": {"calls": calls, "pid": os.getpid()}})
+        return result({"content": [], "structuredContent": {"calls": calls, "lists": lists, "pid": os.getpid()}})
+    if option("--list"):
+        if name in [tool["name"] for tool in listed().get("tools", [])]:
+            return result({"content": [], "structuredContent": {"tool": name, "given": given}})
+        return whole('"error": {"code": -32602, "message": "Unknown tool: %s"}' % name)
     variables = {key: value for key, value in os.environ.items() if key.startswith("T_")}
     about = {"cwd": os.getcwd(), "args": sys.argv[1:], "env": variables}
     return result({"content": [], "structuredContent": about})

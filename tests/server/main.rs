@@ -67,6 +67,7 @@ mod sessions;
 mod shapes;
 mod shares;
 mod shutdown;
+mod stale_lists;
 mod store;
 mod store_faults;
 mod together;

@@ -74,6 +74,11 @@ fn odd_parts_do_not_void_a_reply() {
         }
         let block = r#""result": {"content": [{"type": "json", "json": {"a": 1}}]}"#;
         assert!(client.eval(&format!("(:a (:json {}))", say(server, block))).text.starts_with('1'));
+        let odd = client.eval(&say(server, &hello(r#", "annotations": {"audience": ["system"]}"#))).text;
+        let note = format!("note: {server}/say: parts of the reply are not valid MCP and were left out: annotations");
+        assert!(odd.contains(&note), "{odd}");
+        let empty = client.eval(&say(server, &hello(r#", "annotations": []"#))).text;
+        assert!(!empty.contains("note:"), "{empty}");
         let cut = r#""result": {"content": [{"type": "text", "text": "cut \ud83d"}]}"#;
         assert!(client.eval(&say(server, cut)).text.starts_with("\"cut \u{fffd}\""), "{server}");
         let inside =
@@ -122,6 +127,7 @@ fn a_session_that_is_forgotten_is_opened_again() {
     let cases = [
         (400, reply("Bad Request: No valid session ID provided")),
         (400, "Bad Request".to_owned()),
+        (400, reply("Bad Request: Server not initialized")),
         (404, reply("Session not found")),
         (404, String::new()),
     ];
@@ -132,6 +138,19 @@ fn a_session_that_is_forgotten_is_opened_again() {
         calls += 2;
         assert_eq!(answer.text.lines().next(), Some(calls.to_string().as_str()), "{status}: {body}: made once");
     }
+}
+
+#[test]
+fn an_error_with_the_identity_of_a_call_is_its_answer_and_the_call_is_not_repeated() {
+    let Some((_http, mut client)) = clients() else { return };
+    for status in [400, 404] {
+        let error = r#"{"code": -32000, "message": "the session of the shop has expired"}"#;
+        let whole = format!(r#"{{"jsonrpc": "2.0", "id": ID, "error": {error}}}"#);
+        let failed = client.fails(&format!("(h/say {{:whole {whole:?} :status {status}}})"));
+        let expected = "`h/say` failed: the session of the shop has expired";
+        assert_eq!(failed, ("ToolError".to_owned(), expected.to_owned()), "{status}");
+    }
+    assert_eq!(client.eval("(:calls (h/count))").text.lines().next(), Some("3"), "each call was made once");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::time::Duration;
 enum Asked {
     Servers,
     Tools(String),
+    ToolsAnew(String),
     Denied(String),
     Catalogue,
     Search(String, usize),
@@ -26,6 +27,7 @@ enum Asked {
 enum Answer {
     Servers(Vec<Server>),
     Tools(Result<Vec<Arc<Tool>>, ToolError>),
+    ToolsAnew(Option<Vec<Arc<Tool>>>),
     Denied(Vec<(String, String)>),
     Catalogue(Catalogue),
     Found(Found),
@@ -60,7 +62,7 @@ const MOST_SEEN: u64 = 4 << 20;
 impl Asked {
     fn bytes(&self) -> usize {
         match self {
-            Asked::Tools(text) | Asked::Denied(text) | Asked::Search(text, _) => text.len(),
+            Asked::Tools(text) | Asked::ToolsAnew(text) | Asked::Denied(text) | Asked::Search(text, _) => text.len(),
             Asked::Servers | Asked::Catalogue | Asked::Note(_) => 0,
         }
     }
@@ -71,12 +73,12 @@ impl Answer {
     fn bytes(&self) -> usize {
         let of_list = |tools: usize, missing: usize| 16 * tools + 256 * missing;
         200 + match self {
-            Answer::Tools(Ok(tools)) => of_list(tools.len(), 0),
+            Answer::Tools(Ok(tools)) | Answer::ToolsAnew(Some(tools)) => of_list(tools.len(), 0),
             Answer::Tools(Err(error)) => error.message.len(),
             Answer::Catalogue(catalogue) => of_list(catalogue.tools.len(), catalogue.missing.len()),
             Answer::Found(found) => of_list(found.tools.len(), found.missing.len()),
             Answer::Note(note) => note.as_ref().map_or(0, String::len),
-            Answer::Servers(_) | Answer::Denied(_) => 0,
+            Answer::Servers(_) | Answer::ToolsAnew(None) | Answer::Denied(_) => 0,
         }
     }
 }
@@ -145,6 +147,12 @@ where
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let tools = self.inner.tools(server);
         self.see(Asked::Tools(server.to_owned()), Answer::Tools(tools.clone()));
+        tools
+    }
+
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let tools = self.inner.tools_anew(server);
+        self.see(Asked::ToolsAnew(server.to_owned()), Answer::ToolsAnew(tools.clone()));
         tools
     }
 
@@ -278,6 +286,13 @@ impl Host for Stage {
         match self.answer(Asked::Tools(server.to_owned())) {
             Some(Answer::Tools(tools)) => tools.clone(),
             _ => Err(ToolError::unavailable(format!("the record does not have the tools of server `{server}`"))),
+        }
+    }
+
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        match self.answer(Asked::ToolsAnew(server.to_owned())) {
+            Some(Answer::ToolsAnew(tools)) => tools.clone(),
+            _ => None,
         }
     }
 

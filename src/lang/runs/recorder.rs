@@ -236,6 +236,10 @@ where
         self.inner.tools(server)
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        self.inner.tools_anew(server)
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.inner.denied(server)
     }

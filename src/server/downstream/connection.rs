@@ -30,6 +30,7 @@ use super::client::Client;
 use super::http;
 use super::listing;
 use super::process::ServerProcess;
+use super::refusals;
 use super::result::late;
 
 /// Timeout of a ping.
@@ -133,6 +134,8 @@ pub(in crate::server) struct Connection {
     /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,
     list_changed: Arc<AtomicBool>,
+    /// True once the server has refused a call in a way that its tools may have changed.
+    list_doubted: AtomicBool,
     begun: Instant,
     uses: StdMutex<Uses>,
     /// The secrets that are redacted from everything that the server sends.
@@ -156,6 +159,7 @@ impl Connection {
             ends_silently: false,
             ended,
             list_changed,
+            list_doubted: AtomicBool::new(false),
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
             secrets,
@@ -221,6 +225,11 @@ impl Connection {
         self.list_changed.swap(false, Ordering::AcqRel)
     }
 
+    /// Returns true once after the server has refused a call as one of an unknown tool or with wrong arguments.
+    pub(super) fn take_list_doubted(&self) -> bool {
+        self.list_doubted.swap(false, Ordering::AcqRel)
+    }
+
     /// Fetches all pages of the tool list.
     pub(super) async fn list(&self) -> Result<List, Failure> {
         let mut tools = List::default();
@@ -228,6 +237,7 @@ impl Connection {
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let (page, unreadable) = self.answered(self.page(page), PAGE, "tools/list").await?;
+            tools.is_fresh_for(page.ttl_ms);
             let (name, secrets, mut so_far) = (self.name.clone(), self.secrets.clone(), tools);
             let taken = offload::linear(usize::MAX, move || {
                 unreadable.iter().for_each(|problem| so_far.leave_out(&name, secrets.redact(problem).into_owned()));
@@ -276,7 +286,14 @@ impl Connection {
     ) -> Result<CallToolResult, Failure> {
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
-        match self.answered(self.peer.call_tool_once(request), timeout, &what).await? {
+        let request = async {
+            let answer = self.peer.call_tool_once(request).await;
+            if refusals::is_of_list(&answer) {
+                self.list_doubted.store(true, Ordering::Release);
+            }
+            answer
+        };
+        match self.answered(request, timeout, &what).await? {
             CallToolResponse::Complete(result) => Ok(result),
             CallToolResponse::InputRequired(_) => {
                 Err(failed(format!("`{what}` asks a person for input, which is not possible here")))
@@ -397,6 +414,8 @@ pub(super) struct List {
     pub(super) tools: Vec<Declaration>,
     /// Why tools are left out, a clause each.
     pub(super) left_out: Vec<String>,
+    /// The time for which the server considers the list fresh.
+    pub(super) fresh: Option<Duration>,
     /// The hints of each tool by name, and the names that several tools with different hints share.
     names: HashMap<String, ToolHints>,
     twins: BTreeSet<String>,
@@ -405,6 +424,12 @@ pub(super) struct List {
 }
 
 impl List {
+    /// Takes the time for which the server considers a page fresh; the shortest one counts.
+    fn is_fresh_for(&mut self, milliseconds: Option<u64>) {
+        let fresh = milliseconds.map(Duration::from_millis);
+        self.fresh = [self.fresh, fresh].into_iter().flatten().min();
+    }
+
     /// Adds a page of a server's tools; returns false if the list becomes too long.
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {

@@ -19,7 +19,7 @@ use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSIO
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use crate::server::transport::envelope::Envelope;
@@ -83,9 +83,10 @@ impl Http {
         if let Some(session) = session
             && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::GONE)
         {
-            let names_session = lossy(&body).to_lowercase().contains("session");
             let is_plain = error.is_none() && self.has_worked_in(session);
-            if status == StatusCode::NOT_FOUND || names_session || is_plain {
+            // An error with the identity of the request comes from whatever has carried it out.
+            let is_answer = error.is_some() && id.is_some_and(|id| has_identity(&body, id));
+            if names_session(&body) && !is_answer || status == StatusCode::NOT_FOUND && !is_answer || is_plain {
                 return Err(StreamableHttpError::SessionExpired);
             }
         }
@@ -107,6 +108,17 @@ fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
         JsonRpcMessage::Request(request) => Some(&request.id),
         _ => None,
     }
+}
+
+/// Returns whether a text says that the server does not know our session, in the words of the SDKs.
+fn names_session(body: &[u8]) -> bool {
+    let words = lossy(body).to_lowercase();
+    words.contains("session") || words.contains("not initialized")
+}
+
+/// Returns whether a message in JSON has the identity of a request.
+fn has_identity(body: &[u8], id: &RequestId) -> bool {
+    serde_json::from_slice::<Value>(body).is_ok_and(|message| message.get("id") == Some(&json!(id)))
 }
 
 /// The error for a status, with the server's words.
@@ -386,7 +398,7 @@ mod tests {
         let data = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"quota"}}"#;
         let event = mended(Sse::default().event("error").data(data), Some(&id));
         assert_eq!(event.event, None);
-        let data: serde_json::Value = serde_json::from_str(&event.data.expect("data")).expect("JSON");
-        assert_eq!((&data["id"], &data["error"]["message"]), (&serde_json::json!(2), &serde_json::json!("quota")));
+        let data: Value = serde_json::from_str(&event.data.expect("data")).expect("JSON");
+        assert_eq!((&data["id"], &data["error"]["message"]), (&json!(2), &json!("quota")));
     }
 }

@@ -176,6 +176,11 @@ impl Host for EvaluationHost {
         self.calls().wait(listing).unwrap_or_else(|_| Err(stopped(server)))
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let listing = self.parts.downstreams.tools_anew(&self.parts.identity.principal, server);
+        self.calls().wait(listing).ok().flatten()
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.parts.downstreams.denied(server)
     }

@@ -1,6 +1,7 @@
 //! Discovery of servers and their tools, the language's functions, and the session's definitions. Programs (`dir`,
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
+mod argument;
 mod code;
 pub(crate) mod overview;
 mod places;
@@ -59,7 +60,10 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         None => explain(machine, &name)?,
         Some(part) if part.as_name().is_some_and(|part| part.as_str() == "quoted") => explain_place(machine, &name)?,
         Some(part) if part.as_name().is_some_and(|part| part.as_str() == "schema") => schemas(machine, &name)?,
-        Some(part) => return Err(Error::expected("`:schema`", part).into()),
+        Some(part) => match part.as_text() {
+            Some(path) => argument(machine, &name, path)?,
+            None => return Err(Error::expected("`:schema`, or the name of an argument such as `:body`", part).into()),
+        },
     };
     machine.core.print(&text);
     Ok(Value::Nil)
@@ -71,8 +75,10 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Returns `UnknownName` with a suggestion of a similar name, or `NotAvailable` with advice on what to use instead.
 pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     let name = cut(name);
-    if let Some((name, ":schema")) = name.split_once(char::is_whitespace) {
-        return schemas(machine, name);
+    if let Some((name, part)) = name.split_once(char::is_whitespace)
+        && let Some(part) = part.trim().strip_prefix(':')
+    {
+        return part_of(machine, name, part);
     }
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
@@ -104,6 +110,25 @@ fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
                 .about(name)
                 .suggest(format!("see (doc {name})"))
                 .into())
+        }
+    }
+}
+
+/// Returns the text that `(doc name :part)` prints.
+fn part_of(machine: &mut Machine, name: &str, part: &str) -> Outcome<String> {
+    if part == "schema" { schemas(machine, name) } else { argument(machine, name, part) }
+}
+
+/// Returns the text that `(doc name :body)` prints: an argument of a tool, or a field in it.
+fn argument(machine: &mut Machine, name: &str, path: &str) -> Outcome<String> {
+    match machine.tool_named(name)? {
+        Some(tool) => {
+            machine.charge(1_000)?;
+            Ok(argument::describe(&tool, cut(path))?)
+        }
+        None => {
+            let message = format!("there is no tool called `{name}`, and only tools have arguments to show");
+            Err(Error::new("UnknownName", message).about(name).suggest(format!("see (doc {name})")).into())
         }
     }
 }
@@ -174,10 +199,15 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
     match verb {
         "dir" => return one_place(machine, name),
         "apropos" => return search::search(machine, name),
-        "doc" if let Some((name, ":schema")) = name.split_once(char::is_whitespace) => return schemas(machine, name),
+        "doc"
+            if let Some((name, part)) = name.split_once(char::is_whitespace)
+                && let Some(part) = part.trim().strip_prefix(':') =>
+        {
+            return part_of(machine, name, part);
+        }
         "doc" => {}
         _ if verb.is_empty() => {}
-        tool if name == ":schema" => return schemas(machine, tool),
+        tool if let Some(part) = name.strip_prefix(':') => return part_of(machine, tool, part),
         _ => return search::search(machine, plain),
     }
     if let Some(text) = documentation(machine, name)? {

@@ -15,6 +15,9 @@ const NAME: usize = 100;
 const KIND: usize = 60;
 const WIDE: usize = 400;
 
+/// Length from which the text of a schema says how to see a part of it, in bytes.
+const LONG: usize = 2_000;
+
 /// The maximum lengths of the parts of a line.
 #[derive(Clone, Copy)]
 pub struct Widths {
@@ -204,6 +207,10 @@ pub fn full(tool: &Tool) -> String {
     if has_pages(tool) {
         let _ = writeln!(out, "  (all-pages {name} {{…}}) gives the items of all its pages");
     }
+    let is_short = |parameter: &&Parameter<'_>| parameter.kind.contains('…');
+    if let Some(parameter) = parameters.iter().take(PARAMETERS).find(is_short) {
+        let _ = writeln!(out, "  (doc {name} {}) shows an argument in full", parameter.name);
+    }
     let _ = writeln!(out, "  (doc {name} :schema) shows its JSON Schema");
     out
 }
@@ -211,6 +218,12 @@ pub fn full(tool: &Tool) -> String {
 /// Formats the JSON Schemas of a tool as declared by its server.
 pub fn schemas(tool: &Tool) -> String {
     let mut out = format!("arguments {}\n", foreign_text::json(&tool.input_schema));
+    if out.len() > LONG
+        && let Some(parameter) = Parameter::all(tool, KIND).first()
+    {
+        let name = foreign_text::qualified(&tool.server, &tool.name);
+        out.insert_str(0, &format!("(doc {name} {}) shows one argument; all of them:\n", parameter.name));
+    }
     if let Some(schema) = &tool.output_schema {
         let _ = writeln!(out, "returns {}", foreign_text::json(schema));
     }

@@ -21,8 +21,8 @@ const MOST_NAMES: usize = 64;
 ///
 /// # Errors
 /// Returns `ToolArgumentError` if names and positions are mixed, an argument is given twice, there are more values
-/// than arguments, or positional values leave out a required argument. The host validates arguments by name, and calls
-/// without arguments.
+/// than arguments, or positional values leave out a required argument; `arguments` are then unchanged. The host validates
+/// arguments by name, and calls without arguments.
 pub(super) fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
     let called = Called { tool: &function.tool, parameters: &function.parameters };
     match arguments {
@@ -81,11 +81,10 @@ impl Called<'_> {
             && arguments.iter().step_by(2).all(|key| !matches!(key, Value::Str(_)) && is_name(key))
     }
 
-    fn by_keywords(&self, arguments: &mut [Value]) -> Outcome<Value> {
+    fn by_keywords(&self, arguments: &[Value]) -> Outcome<Value> {
         let mut out = Map::default();
-        for pair in arguments.chunks_exact_mut(2) {
-            let value = std::mem::take(&mut pair[1]);
-            self.insert(&mut out, &pair[0], value)?;
+        for pair in arguments.chunks_exact(2) {
+            self.insert(&mut out, &pair[0], pair[1].clone())?;
         }
         Ok(Value::Map(Arc::new(out)))
     }

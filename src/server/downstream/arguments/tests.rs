@@ -228,3 +228,30 @@ fn numbers_that_would_be_rounded_are_not_sent() {
     let (sent, _) = check(&search(), r#"{"query": "x", "score": 0.1}"#).expect("a double holds it");
     assert_eq!(sent["score"], json!(0.1));
 }
+
+#[test]
+fn errors_name_the_keys_of_an_object_and_the_alternatives() {
+    let place = json!({"type": "object", "required": ["dateTime"],
+        "properties": {"timeZone": {"type": "string"}, "dateTime": {"type": "string"}}});
+    let event = tool(json!({"type": "object", "$defs": {"place": place}, "properties": {
+        "start": {"$ref": "#/$defs/place"}, "end": {"anyOf": [{"type": "object", "properties": {"at": {}}}, {"type": "null"}]}}}));
+    let keys = "`dateTime`, `timeZone?`";
+    assert_eq!(
+        problem(&event, r#"{"start": "noon"}"#).0,
+        format!("argument `start` of `mail/search`: expected object with the keys {keys}, got the string \"noon\"")
+    );
+    assert_eq!(
+        problem(&event, r#"{"start": {"timeZone": "UTC"}}"#).0,
+        format!("`mail/search` needs the argument `dateTime` in `start`; it has the keys {keys}")
+    );
+    assert_eq!(
+        problem(&event, r#"{"end": 5}"#).0,
+        "argument `end` of `mail/search`: expected object with the keys `at?` or null, got the number `5`"
+    );
+    let either = tool(json!({"type": "object", "oneOf": [
+        {"properties": {"kind": {"const": "page"}}, "required": ["kind", "page"]}, {"required": ["id"]}]}));
+    assert_eq!(
+        problem(&either, r#"{"x": 1}"#).0,
+        "the arguments of `mail/search`: expected either `kind = \"page\"`, `page`, or `id`, got an object of 1"
+    );
+}
