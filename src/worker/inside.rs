@@ -235,6 +235,13 @@ impl Host for PipeHost {
         Some(tools)
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        match self.link.ask(Question::Instructions(server.to_string())) {
+            Some(Answer::Instructions(instructions)) => instructions,
+            _ => None,
+        }
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         match self.link.ask(Question::Denied(server.to_string())) {
             Some(Answer::Denied(denied)) => denied,

@@ -4,7 +4,8 @@
 that text is the whole message, in which `ID` is the identity. `about` tells the working folder, the arguments and the
 variables that begin with `T_`. Arguments: `--handshake JSON` replaces the result of the handshake, `--tools JSON` that
 of the list, and `--list FILE` names a file with that result, which is read each time: its tools reply with their name and
-arguments, other tools are unknown, and a result with an `error` is one. `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
+arguments, other tools are unknown, and a result with an `error` is one. `--only VERSION` refuses a handshake in another
+version of the protocol. `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
 `status` and the content type `kind`. `forget` makes it answer requests of its sessions with `status` and `body`.
 """
 import json
@@ -51,7 +52,10 @@ def answer(message):
         return whole('"result": ' + (value if isinstance(value, str) else json.dumps(value)))
 
     if method == "initialize":
-        return result(option("--handshake") or HANDSHAKE)
+        version = message["params"]["protocolVersion"]
+        if option("--only", version) != version:
+            return whole('"error": {"code": -32602, "message": "Unsupported protocol version"}')
+        return result(option("--handshake") or os.environ.get("ODD_HANDSHAKE") or HANDSHAKE)
     if method == "tools/list":
         lists += 1
         known = listed()
@@ -114,6 +118,11 @@ def http():
 
         def do_POST(self):
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if self.path == "/moved":
+                self.send_response(302)
+                self.send_header("Location", "https://example.com/login?token=abc")
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             session = self.headers.get("mcp-session-id")
             if session in lost:
                 return self.reply(*lost[session])

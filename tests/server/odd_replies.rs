@@ -25,7 +25,11 @@ impl Http {
     }
 
     fn server(&self) -> Value {
-        json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", self.1)})
+        self.server_at("mcp")
+    }
+
+    fn server_at(&self, path: &str) -> Value {
+        json!({"type": "http", "url": format!("http://127.0.0.1:{}/{path}", self.1)})
     }
 }
 
@@ -195,4 +199,78 @@ fn a_start_goes_on_although_nobody_waits() {
     assert!(listed.contains("start_timeout_seconds"), "{listed}");
     assert!(!client.eval("(slow/pid)").is_error);
     assert_eq!(starts(), 1, "it was started once");
+}
+
+#[test]
+fn every_tool_is_shown_under_a_name_that_a_program_can_write() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("list.json");
+    let names = ["get weather", "Send Email!", "List (all)", "a:b", "write", "get-time"];
+    let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+    std::fs::write(&file, json!({ "tools": tools }).to_string()).expect("written");
+    let file = file.to_string_lossy();
+    let servers = json!({"s": odd(&["--list", &file]), "json": odd(&["--list", &file])});
+    let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
+    let listed = client.eval("(with-out-str (dir 's) (dir 'json))").text;
+    for (called, name) in [
+        ("s/get-weather", "get weather"),
+        ("s/Send-Email!", "Send Email!"),
+        ("s/List-all", "List (all)"),
+        ("s/a-b", "a:b"),
+        ("s/write", "write"),
+        ("mcp__json__write", "write"),
+        ("json/get-weather", "get weather"),
+    ] {
+        assert!(listed.contains(&format!("({called})")), "{called}: {listed}");
+        let answer = client.eval(&format!("(:tool ({called}))"));
+        assert_eq!(answer.text.lines().next(), Some(format!("{name:?}").as_str()), "{called}: {answer:?}");
+    }
+    let policy = json!({"deny": ["s/get-weather", "s/list_all"]});
+    let mut client = Client::start(&json!({"mcpServers": servers, "policy": policy}), &[]);
+    assert_eq!(client.fails("(s/get-weather)").0, "ToolDenied");
+    assert_eq!(client.fails("(s/List-all)").0, "ToolDenied");
+    assert!(!client.eval("(s/a-b)").is_error);
+}
+
+#[test]
+fn a_redirect_is_reported_with_its_target() {
+    if python().is_none() {
+        return;
+    }
+    let http = Http::start();
+    let mut client = Client::start(&json!({"mcpServers": {"h": http.server_at("moved")}}), &[]);
+    let (_, message) = client.fails("(h/count)");
+    assert!(message.contains("it redirects to https://example.com/login, which is not followed"), "{message}");
+    assert!(!message.contains("token"), "{message}");
+}
+
+#[test]
+fn a_server_that_refuses_our_version_is_asked_in_an_older_one() {
+    if python().is_none() {
+        return;
+    }
+    let servers = json!({"a": odd(&["--only", "2025-06-18"]), "b": odd(&["--only", "2024-11-05"])});
+    let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
+    for server in ["a", "b"] {
+        assert_eq!(client.eval(&format!("(:calls ({server}/count))")).text.lines().next(), Some("1"), "{server}");
+    }
+}
+
+#[test]
+fn a_server_with_prompts_alone_has_no_tools() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("list.json");
+    std::fs::write(&file, r#"{"error": {"code": -32601, "message": "Method not found"}}"#).expect("written");
+    let handshake = json!({"protocolVersion": "2025-06-18", "capabilities": {"prompts": {}}, "serverInfo": {"name": "p", "version": "1"}});
+    let prompts = odd(&["--handshake", &handshake.to_string(), "--list", &file.to_string_lossy()]);
+    let mut client = Client::start(&json!({"mcpServers": {"p": prompts}}), &[]);
+    let answer = client.eval("(dir 'p)");
+    assert!(!answer.is_error, "{answer:?}");
+    assert!(client.eval("(p/x)").text.starts_with("UnknownTool: server `p` has no tool `x`"));
 }

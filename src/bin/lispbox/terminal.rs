@@ -119,6 +119,10 @@ impl Host for Terminal {
         self.tools.as_ref().and_then(|tools| tools.tools_anew(server))
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.tools.as_ref().and_then(|tools| tools.instructions(server))
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.tools.as_ref().map(|tools| tools.denied(server)).unwrap_or_default()
     }

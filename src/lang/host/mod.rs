@@ -360,6 +360,11 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Returns what a server says about its use as a whole, in its own words; `None` if it says nothing, or is not started.
+    fn instructions(&self, _server: &str) -> Option<String> {
+        None
+    }
+
     /// Returns the tools of a server that may not be called, each with the rule that denies it, as a clause. They are
     /// not among its [`tools`](Host::tools).
     fn denied(&self, _server: &str) -> Vec<(String, String)> {

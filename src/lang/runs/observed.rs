@@ -16,6 +16,7 @@ enum Asked {
     Servers,
     Tools(String),
     ToolsAnew(String),
+    Instructions(String),
     Denied(String),
     Catalogue,
     Search(String, usize),
@@ -28,6 +29,7 @@ enum Answer {
     Servers(Vec<Server>),
     Tools(Result<Vec<Arc<Tool>>, ToolError>),
     ToolsAnew(Option<Vec<Arc<Tool>>>),
+    Instructions(Option<String>),
     Denied(Vec<(String, String)>),
     Catalogue(Catalogue),
     Found(Found),
@@ -62,7 +64,11 @@ const MOST_SEEN: u64 = 4 << 20;
 impl Asked {
     fn bytes(&self) -> usize {
         match self {
-            Asked::Tools(text) | Asked::ToolsAnew(text) | Asked::Denied(text) | Asked::Search(text, _) => text.len(),
+            Asked::Tools(text)
+            | Asked::ToolsAnew(text)
+            | Asked::Instructions(text)
+            | Asked::Denied(text)
+            | Asked::Search(text, _) => text.len(),
             Asked::Servers | Asked::Catalogue | Asked::Note(_) => 0,
         }
     }
@@ -77,7 +83,7 @@ impl Answer {
             Answer::Tools(Err(error)) => error.message.len(),
             Answer::Catalogue(catalogue) => of_list(catalogue.tools.len(), catalogue.missing.len()),
             Answer::Found(found) => of_list(found.tools.len(), found.missing.len()),
-            Answer::Note(note) => note.as_ref().map_or(0, String::len),
+            Answer::Note(text) | Answer::Instructions(text) => text.as_ref().map_or(0, String::len),
             Answer::Servers(_) | Answer::ToolsAnew(None) | Answer::Denied(_) => 0,
         }
     }
@@ -154,6 +160,12 @@ where
         let tools = self.inner.tools_anew(server);
         self.see(Asked::ToolsAnew(server.to_owned()), Answer::ToolsAnew(tools.clone()));
         tools
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        let instructions = self.inner.instructions(server);
+        self.see(Asked::Instructions(server.to_owned()), Answer::Instructions(instructions.clone()));
+        instructions
     }
 
     fn denied(&self, server: &str) -> Vec<(String, String)> {
@@ -292,6 +304,13 @@ impl Host for Stage {
     fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
         match self.answer(Asked::ToolsAnew(server.to_owned())) {
             Some(Answer::ToolsAnew(tools)) => tools.clone(),
+            _ => None,
+        }
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        match self.answer(Asked::Instructions(server.to_owned())) {
+            Some(Answer::Instructions(instructions)) => instructions.clone(),
             _ => None,
         }
     }

@@ -240,6 +240,10 @@ where
         self.inner.tools_anew(server)
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.inner.instructions(server)
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.inner.denied(server)
     }

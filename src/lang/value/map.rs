@@ -13,6 +13,7 @@ use super::spellings::{Spellings, kebab_characters, only_among, other_kind, spel
 use super::text::LONGEST_NAME;
 use crate::meter::owe;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
@@ -437,10 +438,25 @@ pub fn kebab(name: &str) -> String {
     kebab_characters(name).collect()
 }
 
-/// Returns the canonical form of a name: lower case, without `-` and `_`. Names of tools and arguments with equal
-/// canonical forms are spellings of each other, both for programs and for policy rules.
+/// Returns the canonical form of a name: lower case, without `-` and `_`, and without the characters that no name in a
+/// program has. Names of tools and arguments with equal canonical forms are spellings of each other, both for programs
+/// and for policy rules.
 pub fn canonical(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
+    name.chars().filter(|c| !matches!(c, '-' | '_') && !is_unwritable(*c)).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns a spelling of a foreign name that a program can write: `get weather` as `get-weather`.
+pub fn writable(name: &str) -> Cow<'_, str> {
+    if !name.contains(is_unwritable) {
+        return Cow::Borrowed(name);
+    }
+    let words: Vec<&str> = name.split(is_unwritable).filter(|word| !word.is_empty()).collect();
+    Cow::Owned(words.join("-"))
+}
+
+/// Returns whether a character of a foreign name ends a name in a program, or begins something else.
+fn is_unwritable(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || ",;:\"^@`~()[]{}\\".contains(c)
 }
 
 /// Converts the name of a field or column to the key of a record: a keyword if it is a plain one, else a string.

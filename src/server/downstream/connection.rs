@@ -44,6 +44,8 @@ const LARGEST_LIST: u64 = 8 << 20;
 
 /// Maximum number of reported reasons for leaving tools out.
 const LEFT_OUT: usize = 20;
+/// Maximum length of what a server says about its use, in bytes.
+const LONGEST_INSTRUCTIONS: usize = 16_000;
 /// Maximum length of a tool name, in bytes.
 const LONGEST_NAME: usize = 1024;
 
@@ -220,6 +222,17 @@ impl Connection {
         sha256(about.to_string().as_bytes())
     }
 
+    /// Returns what the server says about its use, with its secrets redacted.
+    pub(super) fn instructions(&self) -> Option<String> {
+        let peer = self.peer.peer_info();
+        let said = peer
+            .as_ref()
+            .and_then(|peer| peer.instructions.as_deref())
+            .map(str::trim)
+            .filter(|said| !said.is_empty())?;
+        Some(cut(&self.secrets.redact(said), LONGEST_INSTRUCTIONS))
+    }
+
     /// Returns true once after the server has reported a change of its tools.
     pub(super) fn take_list_changed(&self) -> bool {
         self.list_changed.swap(false, Ordering::AcqRel)
@@ -273,8 +286,20 @@ impl Connection {
                 let read = offload::linear(usize::MAX, move || listing::readable(reply)).await;
                 read.ok_or(ServiceError::UnexpectedResponse)
             }
+            // A server may offer prompts or resources alone.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND && !self.offers_tools() => {
+                Ok((
+                    ListToolsResult::default(),
+                    vec!["it has no tools: it offers prompts or resources alone".to_owned()],
+                ))
+            }
             page => page.map(|page| (page, Vec::new())),
         }
+    }
+
+    /// Returns whether the server says that it has tools.
+    fn offers_tools(&self) -> bool {
+        self.peer.peer_info().is_some_and(|peer| peer.capabilities.tools.is_some())
     }
 
     /// Calls a tool. Dropping the future cancels the call at the server.
@@ -293,7 +318,11 @@ impl Connection {
             }
             answer
         };
-        match self.answered(request, timeout, &what).await? {
+        let answer = self.answered(request, timeout, &what).await.map_err(|failure| match failure {
+            Failure::Final(error) if error.kind == ToolErrorKind::Timeout => Failure::Final(with_more_time(error)),
+            failure => failure,
+        })?;
+        match answer {
             CallToolResponse::Complete(result) => Ok(result),
             CallToolResponse::InputRequired(_) => {
                 Err(failed(format!("`{what}` asks a person for input, which is not possible here")))
@@ -402,6 +431,12 @@ impl Connection {
             process.end().await;
         }
     }
+}
+
+/// Adds how a call gets more time.
+fn with_more_time(error: ToolError) -> ToolError {
+    let advice = "`timeout_seconds` of the server, or else `limits {\"tool\": …}` of the evaluation, allows more";
+    ToolError { suggestion: Some(advice.to_owned()), ..error }
 }
 
 fn failed(message: String) -> Failure {

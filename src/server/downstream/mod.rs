@@ -327,6 +327,11 @@ impl Downstreams {
         self.find(name).ok()?.tools_anew(principal).await
     }
 
+    /// Returns what a server says about its use, in its own words, if it was started and says anything.
+    pub fn instructions(&self, name: &str) -> Option<String> {
+        self.find(name).ok()?.instructions()
+    }
+
     /// Returns the known tools of one server that may not be called, each with the rule that denies it.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()

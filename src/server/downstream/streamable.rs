@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{HeaderName, HeaderValue, StatusCode};
 use futures::stream::{BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Client, RequestBuilder, Response};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -74,6 +74,12 @@ impl Http {
                 return Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)));
             }
             _ => {}
+        }
+        if status.is_redirection() {
+            let target = response.headers().get(LOCATION).map(|target| lossy(target.as_bytes())).unwrap_or_default();
+            // The query may have credentials.
+            let target = target.split(['?', '#']).next().unwrap_or_default().to_owned();
+            return Err(unexpected(status, format!("it redirects to {target}, which is not followed").as_bytes()));
         }
         let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, LARGEST_ERROR).await.unwrap_or_default().unwrap_or_default();

@@ -181,6 +181,10 @@ impl Host for EvaluationHost {
         self.calls().wait(listing).ok().flatten()
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.parts.downstreams.instructions(server)
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.parts.downstreams.denied(server)
     }

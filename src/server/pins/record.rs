@@ -10,7 +10,7 @@ use crate::lang::internal::{canonical, foreign_text};
 use crate::server::config::Pinning;
 use crate::server::quarantine::{DeclaredTexts, declaration_rules};
 
-use super::declaration::{Declaration, Suspicions};
+use super::declaration::{Declaration, INSTRUCTIONS, Suspicions};
 use super::standing::{Held, PinReport, Standing};
 
 /// The version of the text of a record.
@@ -189,11 +189,14 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
                 vetting
             }
             None => {
-                let pin = Pin::new(tool.clone(), digest, now, !is_first_sight, &mut checked);
+                let is_new = !is_first_sight && tool.name != INSTRUCTIONS;
+                let pin = Pin::new(tool.clone(), digest, now, is_new, &mut checked);
                 let standing = pin.standing();
                 report.suspect(&pin);
                 record.tools.insert(tool.name.clone(), pin);
-                if is_first_sight {
+                if tool.name == INSTRUCTIONS {
+                    // They are no tool, and records of earlier versions lack them.
+                } else if is_first_sight {
                     report.pinned += 1;
                 } else {
                     report.new.push(tool.name.clone());

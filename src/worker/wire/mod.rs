@@ -107,6 +107,7 @@ pub(super) enum Question {
     Decide(Vec<lang::Question>),
     Tools(String),
     ToolsAnew(String),
+    Instructions(String),
     Denied(String),
     Catalogue,
     Search { query: String, most: usize },
@@ -125,6 +126,7 @@ pub(super) enum Answer {
     Decided(Vec<Decision>),
     Tools(Result<Vec<Described>, ToolError>),
     ToolsAnew(Option<Vec<Described>>),
+    Instructions(Option<String>),
     Denied(Vec<(String, String)>),
     Catalogue {
         tools: Vec<Described>,

@@ -1,6 +1,7 @@
 //! One argument of a tool in full: `(doc mail/send :body)`, or a field in it: `(doc mail/send :body.to)`.
 
 use super::shape::{Detail, Sketch, cut, literal, meant};
+use super::signature::call_name;
 use crate::error::Error;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
@@ -59,7 +60,7 @@ pub fn describe(tool: &Tool, path: &str) -> Result<String, Error> {
 }
 
 fn written(tool: &Tool, field: &Field<'_>, path: &[&str]) -> String {
-    let (root, name) = (&tool.input_schema, foreign_text::qualified(&tool.server, &tool.name));
+    let (root, name) = (&tool.input_schema, call_name(tool));
     // Only the names of arguments are in kebab case: keys inside of them are sent as they are written.
     let first = path.first().map(|name| written_name(name)).unwrap_or_default();
     let inner = path.iter().skip(1).map(|name| format!(".{}", cut((*name).to_owned(), NAME)));
@@ -119,7 +120,7 @@ fn named(fields: &[Field<'_>], name: &str) -> Option<usize> {
 }
 
 fn unknown(tool: &Tool, name: &str, inside: &[&str], fields: &[Field<'_>]) -> Error {
-    let of_tool = foreign_text::qualified(&tool.server, &tool.name);
+    let of_tool = call_name(tool);
     let what = match inside {
         [] => format!("`{of_tool}` has no argument"),
         inside => format!("`{}` of `{of_tool}` has no field", foreign_text::line(&inside.join("."))),

@@ -59,9 +59,8 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = match arguments.get(1) {
         None => explain(machine, &name)?,
         Some(part) if part.as_name().is_some_and(|part| part.as_str() == "quoted") => explain_place(machine, &name)?,
-        Some(part) if part.as_name().is_some_and(|part| part.as_str() == "schema") => schemas(machine, &name)?,
         Some(part) => match part.as_text() {
-            Some(path) => argument(machine, &name, path)?,
+            Some(part) => part_of(machine, &name, part)?,
             None => return Err(Error::expected("`:schema`, or the name of an argument such as `:body`", part).into()),
         },
     };
@@ -116,6 +115,13 @@ fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
 
 /// Returns the text that `(doc name :part)` prints.
 fn part_of(machine: &mut Machine, name: &str, part: &str) -> Outcome<String> {
+    if part == "instructions" && machine.core.host.servers().iter().any(|server| server.name == name) {
+        let host = machine.core.host.clone();
+        // It says so when it is started.
+        let _ = machine.waiting(|| host.tools(name));
+        let said = instructions(machine, name, true);
+        return Ok(if said.is_empty() { format!("{} has no instructions\n", foreign_text::name(name)) } else { said });
+    }
     if part == "schema" { schemas(machine, name) } else { argument(machine, name, part) }
 }
 
@@ -261,7 +267,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
         return match &*tools {
-            Ok(tools) => Ok(listed(tools, |tool| tool.signature())),
+            Ok(tools) => Ok(listed(tools, |tool| tool.signature()) + &instructions(machine, &name, false)),
             Err(error) => Err(Error::new(error.kind.code(), error.message.clone()).about(&name).into()),
         };
     }
@@ -278,6 +284,50 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         .into());
     };
     Ok(places::listing(&registry, namespace))
+}
+
+/// Maximum length of a server's instructions where they are not asked for, in bytes with our words.
+const INSTRUCTIONS: usize = 400;
+
+/// Returns what a server says about its use, as its words; empty if it says nothing. Without `is_whole` only the beginning.
+fn instructions(machine: &mut Machine, server: &str, is_whole: bool) -> String {
+    let host = machine.core.host.clone();
+    let said = machine.waiting(|| host.instructions(server));
+    let Some(said) = said.as_deref().filter(|said| !said.trim().is_empty()) else { return String::new() };
+    let name = foreign_text::name(server);
+    if is_whole {
+        let lines: String = foreign_text::lines(said).into_iter().map(|line| format!("  {line}\n")).collect();
+        return format!("The server {name} says, in its own words:\n{lines}");
+    }
+    let line = foreign_text::line(said);
+    let before = format!("The server {name} says: \"");
+    let whole = format!("{before}{line}\"\n");
+    if whole.len() <= INSTRUCTIONS {
+        return whole;
+    }
+    let after = format!("…\"  (doc {name} :instructions) shows the rest\n");
+    let room = INSTRUCTIONS.saturating_sub(before.len() + after.len());
+    format!("{before}{}{after}", &line[..line.floor_char_boundary(room)])
+}
+
+/// Documents a server: its description, the number of its tools, and what it says.
+fn server_text(machine: &mut Machine, name: &str) -> Outcome<String> {
+    let host = machine.core.host.clone();
+    let description = host.servers().iter().find(|server| server.name == name).map(|server| server.description.clone());
+    let tools = machine.waiting(|| host.tools(name));
+    let count = match &*tools {
+        Ok(tools) => tools.len(),
+        Err(error) => return Err(Error::new(error.kind.code(), error.message.clone()).about(name).into()),
+    };
+    let shown = foreign_text::name(name);
+    let mut out = format!("{shown}\n");
+    if let Some(line) = foreign_text::lines(&description.unwrap_or_default()).into_iter().next() {
+        let _ = writeln!(out, "  {line}");
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    let _ = writeln!(out, "  a server with {count} tool{plural}: (dir '{shown})");
+    out.push_str(&instructions(machine, name, false));
+    Ok(out)
 }
 
 /// Implements `(doc name)`: documents a definition, tool, builtin or form of the language.
@@ -308,8 +358,10 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     if !texts.is_empty() {
         return Ok(Some(texts.join("\n")));
     }
-    let is_server = machine.core.host.servers().iter().any(|server| server.name == name);
-    let namespace = namespace_named(&registry, name).filter(|_| !is_server);
+    if machine.core.host.servers().iter().any(|server| server.name == name) {
+        return server_text(machine, name).map(Some);
+    }
+    let namespace = namespace_named(&registry, name);
     Ok(namespace.map(|namespace| places::description(&registry, namespace)))
 }
 

@@ -106,8 +106,8 @@ impl Downstream {
             }
             (Err(failure), _) => return Err(failure),
         };
-        let (this, declared) = (Arc::clone(self), list.tools);
-        let (vetted, report) = offload::linear(usize::MAX, move || this.vet(declared)).await;
+        let (this, declared, said) = (Arc::clone(self), list.tools, connection.instructions());
+        let (vetted, instructions, report) = offload::linear(usize::MAX, move || this.vet(declared, said)).await;
         self.recall_list().await;
         // Another version of the server may return something else.
         let version = connection.version();
@@ -130,6 +130,7 @@ impl Downstream {
             known.listed_by = Some(Arc::clone(connection));
             known.freshness.listed(Instant::now(), list.fresh);
             known.left_out = list.left_out;
+            known.instructions = instructions;
             known.pins = report;
         }
         self.shapes.read_again();

@@ -67,6 +67,8 @@ struct Known {
     names: Option<Arc<Names>>,
     /// Why other tools that the server has listed are left out.
     left_out: Vec<String>,
+    /// What the server says about its use, as it may be shown.
+    instructions: Option<String>,
     /// The outcome of the comparison of these tools with their pins.
     pins: PinReport,
     /// True if the server itself has listed the tools; false if they were read from disk.
@@ -220,6 +222,11 @@ impl Downstream {
                 SCHEMAS.as_secs()
             )],
         }
+    }
+
+    /// Returns what the server says about its use, in its own words.
+    pub(super) fn instructions(&self) -> Option<String> {
+        self.known().instructions.clone()
     }
 
     /// Returns the configured description, on one line.
