@@ -117,6 +117,14 @@ fn errors_are_answers_whatever_their_form() {
     }
     let (_, message) = client.fails(r#"(h/say {:whole "quota is used up" :status 429 :kind "text/plain"})"#);
     assert!(message.ends_with("HTTP status 429: \"quota is used up\""), "{message}");
+    let (code, message) = client.fails(r#"(h/say {:whole "{\"error\": \"retry after 30 s\"}" :status 429})"#);
+    assert_eq!(code, "ServerUnavailable");
+    assert!(message.ends_with("HTTP status 429: \"retry after 30 s\""), "{message}");
+    for kind in ["text/plain", ""] {
+        let whole = r#"{"jsonrpc": "2.0", "id": ID, "result": {"content": "hello"}}"#;
+        let answer = client.eval(&format!("(h/say {{:whole {whole:?} :kind {kind:?}}})"));
+        assert!(answer.text.starts_with("\"hello\""), "{kind}: {answer:?}");
+    }
     let (_, message) = client.fails(r#"(h/say {:whole "only from localhost:8794" :status 403 :kind "text/plain"})"#);
     assert!(message.ends_with("it refused the request (HTTP status 403): \"only from localhost:8794\""), "{message}");
     assert!(begun.elapsed() < Duration::from_secs(25), "nothing ran into its timeout");
@@ -228,10 +236,11 @@ fn every_tool_is_shown_under_a_name_that_a_program_can_write() {
         let answer = client.eval(&format!("(:tool ({called}))"));
         assert_eq!(answer.text.lines().next(), Some(format!("{name:?}").as_str()), "{called}: {answer:?}");
     }
-    let policy = json!({"deny": ["s/get-weather", "s/list_all"]});
+    let policy = json!({"deny": ["s/get-weather", "s/list_a*", "s/send-e*"]});
     let mut client = Client::start(&json!({"mcpServers": servers, "policy": policy}), &[]);
-    assert_eq!(client.fails("(s/get-weather)").0, "ToolDenied");
-    assert_eq!(client.fails("(s/List-all)").0, "ToolDenied");
+    for denied in ["(s/get-weather)", "(s/List-all)", "(s/Send-Email!)"] {
+        assert_eq!(client.fails(denied).0, "ToolDenied", "{denied}");
+    }
     assert!(!client.eval("(s/a-b)").is_error);
 }
 

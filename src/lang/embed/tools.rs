@@ -2,7 +2,7 @@
 
 use super::cancel::CancelHandle;
 use crate::host::{CallId, Server, SystemClock, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
@@ -192,7 +192,8 @@ impl<'w> Tools<'w> {
             panic!("a tool is named `server/tool`, such as `mail/search`; got `{name}`");
         };
         let is_same = |entry: &ToolEntry<'_>| {
-            canonical(&entry.tool.server) == canonical(server) && canonical(&entry.tool.name) == canonical(tool)
+            canonical_tool(&entry.tool.server) == canonical_tool(server)
+                && canonical_tool(&entry.tool.name) == canonical_tool(tool)
         };
         assert!(!self.entries.iter().any(is_same), "there is a tool `{name}` already");
         self.server(server);

@@ -438,11 +438,16 @@ pub fn kebab(name: &str) -> String {
     kebab_characters(name).collect()
 }
 
-/// Returns the canonical form of a name: lower case, without `-` and `_`, and without the characters that no name in a
-/// program has. Names of tools and arguments with equal canonical forms are spellings of each other, both for programs
-/// and for policy rules.
+/// Returns the canonical form of a name: lower case, without `-` and `_`. Names of arguments with equal canonical forms are
+/// spellings of each other, both for programs and for policy rules.
 pub fn canonical(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_') && !is_unwritable(*c)).flat_map(char::to_lowercase).collect()
+    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the canonical form of the name of a tool or server: that of the [spelling](writable) that a program can write.
+/// Names of arguments have none: a server may treat `to` and `to ` differently, and so do the guards of arguments.
+pub fn canonical_tool(name: &str) -> String {
+    canonical(&writable(name))
 }
 
 /// Returns a spelling of a foreign name that a program can write: `get weather` as `get-weather`.

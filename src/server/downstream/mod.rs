@@ -5,7 +5,7 @@
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] with [`streamable`], or [`sse`],
 //! with a [`login`] where the server requires one; [`starts`] bounds concurrent starts and [`restarts`] rate-limits new
 //! ones. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
-//! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
+//! [`nullable`] reads schemas in the way of OpenAPI. [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
 //! results and [`seen`] learns their shape. [`index`] serves searches. [`shelf`] caches tool lists on disk and [`shapes`]
 //! what was learned, both in the [`cache`]. [`unfit`] reports rules that match no tool, and [`plans`] decides on the
 //! calls of a plan.
@@ -24,6 +24,7 @@ mod link;
 mod listing;
 mod local;
 mod login;
+mod nullable;
 mod patterns;
 mod plans;
 mod process;
@@ -328,7 +329,7 @@ impl Downstreams {
     }
 
     /// Returns what a server says about its use, in its own words, if it was started and says anything.
-    pub fn instructions(&self, name: &str) -> Option<String> {
+    pub(in crate::server) fn instructions(&self, name: &str) -> Option<String> {
         self.find(name).ok()?.instructions()
     }
 

@@ -29,6 +29,10 @@ use crate::server::transport::lines;
 /// Maximum size of the body of a response that is not a success, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 
+/// The beginnings of a text with a byte order mark, and of data that is compressed with gzip.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const GZIP: &[u8] = b"\x1f\x8b";
+
 type Failure = StreamableHttpError<reqwest::Error>;
 
 /// The events of a stream.
@@ -83,6 +87,8 @@ impl Http {
         }
         let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, LARGEST_ERROR).await.unwrap_or_default().unwrap_or_default();
+        // Other JSON is quoted with the status.
+        let is_json = is_json && names_protocol(&body);
         let id = id_of(message);
         let error = is_json.then(|| lenient::read::<RoleClient>(&body, id.map_or(Waits::Nobody, Waits::This)).ok());
         let error = error.flatten().filter(|reply| matches!(reply, JsonRpcMessage::Error(_)));
@@ -157,6 +163,11 @@ async fn limited(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>
 
 /// Reads the body of a reply; the problem of one that cannot be read is the answer to the request.
 fn reply(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    if body.starts_with(GZIP) {
+        let message = "it is compressed with gzip, which was not asked for".to_owned();
+        return JsonRpcMessage::error(ErrorData::new(lines::UNREADABLE, message, None), Some(id.clone()));
+    }
     let envelope = Envelope::of(body);
     if let Some(problem) = lines::problem_of(&envelope) {
         return JsonRpcMessage::error(problem, Some(id.clone()));
@@ -179,6 +190,18 @@ fn reply(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
         let message = format!("the message is not JSON-RPC: {problem}");
         JsonRpcMessage::error(ErrorData::new(lines::UNREADABLE, message, None), Some(id.clone()))
     })
+}
+
+/// Returns whether a body is a message, although its type says something else.
+fn is_message(body: &[u8], id: &RequestId) -> bool {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    let is_sound = lines::problem_of(&Envelope::of(body)).is_none();
+    is_sound && names_protocol(body) && lenient::read::<RoleClient>(body, Waits::This(id)).is_ok()
+}
+
+/// Returns whether a text has the key by which a message of JSON-RPC is known.
+fn names_protocol(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"\"jsonrpc\"").is_some()
 }
 
 /// The name of an event that is too large to be read.
@@ -211,19 +234,22 @@ fn events(response: Response, most: usize, id: RequestId) -> Events {
     SseStream::from_bytes_stream(ended).map(move |event| event.map(|event| mended(event, Some(&id)))).boxed()
 }
 
-/// Returns an event with its message as rmcp reads it.
+/// Returns an event with its message as rmcp reads it. Data that is no message, such as that of a `ping`, is left out.
 fn mended(mut event: Sse, id: Option<&RequestId>) -> Sse {
     let is_whole = event.event.as_deref() != Some(CUT);
-    let data = event.data.as_deref().filter(|data| is_whole && data.trim_start().starts_with('{'));
-    let Some(data) = data else { return event };
+    let Some(data) = event.data.as_deref().filter(|data| is_whole && !data.trim().is_empty()) else { return event };
     // Some servers give events of messages a name.
     event.event = None;
-    let read = lenient::read_and_compare::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This));
-    if let Ok((message, true)) = read
-        && let Ok(text) = serde_json::to_string(&message)
-    {
-        event.data = Some(text);
-    }
+    let text = match lenient::read_and_compare::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This)) {
+        Ok((_, false)) => return event,
+        Ok((message, true)) => serde_json::to_string(&message).ok(),
+        // What was meant as the reply is an error at once.
+        Err(_) if data.contains("\"jsonrpc\"") => {
+            id.and_then(|id| serde_json::to_string(&reply(data.as_bytes(), id)).ok())
+        }
+        Err(_) => None,
+    };
+    event.data = text;
     event
 }
 
@@ -317,12 +343,13 @@ impl StreamableHttpClient for Http {
             let events = events(response, max_sse_event_size, id.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, opened));
         }
-        if !is_of(&response, JSON_MIME_TYPE) {
-            let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
-            return Err(StreamableHttpError::UnexpectedContentType(kind));
-        }
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
+        let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, self.largest).await.map_err(StreamableHttpError::Client)?;
         let body = body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: self.largest })?;
+        if !is_json && !is_message(&body, id) {
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
         Ok(StreamableHttpPostResponse::Json(reply(&body, id), opened))
     }
 
@@ -396,6 +423,29 @@ mod tests {
         let deep = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         let JsonRpcMessage::Error(error) = reply(deep.as_bytes(), &id) else { panic!("no error") };
         assert_eq!((error.error.code, error.id), (lines::UNREADABLE, Some(id)));
+    }
+
+    #[test]
+    fn data_that_is_no_message_is_left_out() {
+        let id = RequestId::Number(2);
+        for data in ["hello", "{}", "[DONE]", "[1]"] {
+            assert_eq!(mended(Sse::default().data(data), Some(&id)).data, None, "{data}");
+        }
+        let broken = mended(Sse::default().data("{\"jsonrpc\": \"2.0\", \"id\": 2, \"result\": {"), Some(&id));
+        assert!(broken.data.is_some_and(|data| data.contains("\"error\"")), "it is the answer");
+    }
+
+    #[test]
+    fn messages_are_read_whatever_their_type() {
+        let id = RequestId::Number(2);
+        let whole = br#"{"jsonrpc": "2.0", "id": 2, "result": {"content": []}}"#;
+        assert!(is_message(whole, &id));
+        assert!(is_message(&[BYTE_ORDER_MARK, whole].concat(), &id));
+        assert!(matches!(reply(&[BYTE_ORDER_MARK, whole].concat(), &id), JsonRpcMessage::Response(_)));
+        assert!(!is_message(b"<html>Please log in</html>", &id));
+        assert!(!is_message(br#"{"error": "late"}"#, &id));
+        let JsonRpcMessage::Error(error) = reply(&[GZIP, b"..."].concat(), &id) else { panic!("no error") };
+        assert_eq!(error.error.message, "it is compressed with gzip, which was not asked for");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::confusable_detection::skeleton;
 
-use crate::lang::internal::{canonical, foreign_text};
+use crate::lang::internal::{canonical_tool, foreign_text};
 use crate::server::config::Pinning;
 use crate::server::quarantine::{DeclaredTexts, declaration_rules};
 
@@ -99,7 +99,7 @@ impl Record {
     fn gone(&self, listed: &[Declaration]) -> HashMap<String, String> {
         let listed: HashSet<&str> = listed.iter().map(|tool| tool.name.as_str()).collect();
         let gone = self.tools.keys().filter(|name| !listed.contains(name.as_str()));
-        gone.map(|name| (canonical(name), name.clone())).collect()
+        gone.map(|name| (canonical_tool(name), name.clone())).collect()
     }
 
     /// Returns the pins whose names are like those of listed tools without a pin, by the form in which they are. So a
@@ -138,7 +138,7 @@ fn likeness(name: &str) -> String {
     };
     let compatible: String = name.nfkc().collect();
     let looks: String = skeleton(&visible(&compatible)).collect();
-    canonical(&visible(&looks))
+    canonical_tool(&visible(&looks))
 }
 
 impl PinReport {
@@ -163,7 +163,7 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
     let vettings = listed.iter().map(|tool| {
         let digest = tool.digest();
         let is_known = record.tools.contains_key(&tool.name);
-        let known = if is_known { Some(tool.name.clone()) } else { gone.remove(&canonical(&tool.name)) };
+        let known = if is_known { Some(tool.name.clone()) } else { gone.remove(&canonical_tool(&tool.name)) };
         match known {
             Some(name) => {
                 let mut pin = record.tools.remove(&name).expect("the name of a pin");

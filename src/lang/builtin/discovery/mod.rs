@@ -19,7 +19,7 @@ use crate::host::Tool;
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use crate::value::print::{print_within, shown_name};
 use places::{namespace_named, namespaces};
 use std::fmt::Write;
@@ -81,6 +81,9 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     }
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
+    }
+    if machine.core.host.servers().iter().any(|server| server.name == name) {
+        return server_text(machine, name);
     }
     Err(nothing_called(machine, name).into())
 }
@@ -262,7 +265,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let servers = host.servers();
     let named = |fits: &dyn Fn(&str) -> bool| servers.iter().map(|server| &server.name).find(|server| fits(server));
     let name = named(&|server| server == name)
-        .or_else(|| named(&|server| canonical(server) == canonical(name)))
+        .or_else(|| named(&|server| canonical_tool(server) == canonical_tool(name)))
         .map_or_else(|| name.to_string(), |server| server.to_string());
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
@@ -358,10 +361,8 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     if !texts.is_empty() {
         return Ok(Some(texts.join("\n")));
     }
-    if machine.core.host.servers().iter().any(|server| server.name == name) {
-        return server_text(machine, name).map(Some);
-    }
-    let namespace = namespace_named(&registry, name);
+    let is_server = machine.core.host.servers().iter().any(|server| server.name == name);
+    let namespace = namespace_named(&registry, name).filter(|_| !is_server);
     Ok(namespace.map(|namespace| places::description(&registry, namespace)))
 }
 

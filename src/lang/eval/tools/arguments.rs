@@ -1,12 +1,12 @@
 //! The arguments of a tool call: a map, keywords with values, or positional values.
 
-use super::{Pick, pick};
+use super::{Pick, pick_by};
 use crate::error::{Error, Outcome};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
 use crate::value::Value;
 use crate::value::function::ToolFunction;
-use crate::value::map::Map;
+use crate::value::map::{Map, canonical};
 use crate::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -187,7 +187,7 @@ impl Called<'_> {
     fn named(&self, key: &Value) -> Option<&str> {
         let name = key.as_name().map(Name::as_str).or(key.as_str())?;
         let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
-        match pick(name, &names) {
+        match pick_by(name, &names, canonical) {
             Pick::One(at) => self.parameters.get(at).map(|(name, _)| name.as_str()),
             _ => None,
         }

@@ -12,7 +12,7 @@ use crate::json::{self, Layout};
 use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use arguments::tool_arguments;
 use std::sync::{Arc, OnceLock};
 
@@ -379,8 +379,13 @@ enum Pick {
     None,
 }
 
-/// Picks the exact match; without one, the candidates with the same [`canonical`] form.
+/// Picks the exact match among the names of tools or servers; without one, those with the same [`canonical_tool`] form.
 fn pick(name: &str, names: &[&str]) -> Pick {
+    pick_by(name, names, canonical_tool)
+}
+
+/// Picks the exact match; without one, the candidates with the same canonical form.
+fn pick_by(name: &str, names: &[&str], canonical: fn(&str) -> String) -> Pick {
     let exact: Vec<usize> = (0..names.len()).filter(|at| names[*at] == name).collect();
     let found = if exact.is_empty() {
         let wanted = canonical(name);
