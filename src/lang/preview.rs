@@ -101,7 +101,8 @@ fn beginning(line: &str, room: usize) -> Cow<'_, str> {
     if line.len() <= room {
         return Cow::Borrowed(line);
     }
-    let mark = |bytes: usize| format!("{MARK} [{bytes} more bytes of this line]");
+    let mark =
+        |bytes: usize| format!("{MARK} [{bytes} more bytes of this line: print less, or raise the limit `output`]");
     let kept = &line[..line.floor_char_boundary(room.saturating_sub(mark(line.len()).len()))];
     Cow::Owned(kept.to_owned() + &mark(line.len() - kept.len()))
 }

@@ -226,6 +226,22 @@ impl Host for PipeHost {
         Ok(tools)
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let Some(Answer::ToolsAnew(Some(answer))) = self.link.ask(Question::ToolsAnew(server.to_string())) else {
+            return None;
+        };
+        let tools = taken(answer);
+        lock(&self.listed).tools.insert(server.to_string(), tools.clone());
+        Some(tools)
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        match self.link.ask(Question::Instructions(server.to_string())) {
+            Some(Answer::Instructions(instructions)) => instructions,
+            _ => None,
+        }
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         match self.link.ask(Question::Denied(server.to_string())) {
             Some(Answer::Denied(denied)) => denied,

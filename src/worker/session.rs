@@ -463,6 +463,14 @@ impl<'a> Conversation<'a> {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
                 instructions.give(&Instruction::Answer(number, Answer::Tools(tools), host.held()));
             }
+            Question::ToolsAnew(server) => {
+                let tools = self.host.tools_anew(&server).map(|tools| tools.iter().map(Described::from).collect());
+                instructions.give(&Instruction::Answer(number, Answer::ToolsAnew(tools), host.held()));
+            }
+            Question::Instructions(server) => {
+                let words = self.host.instructions(&server);
+                instructions.give(&Instruction::Answer(number, Answer::Instructions(words), host.held()));
+            }
             Question::Denied(server) => {
                 instructions.give(&Instruction::Answer(number, Answer::Denied(self.host.denied(&server)), host.held()));
             }

@@ -158,7 +158,11 @@ fn prints_keep_their_first_and_last_lines() {
     let prints = shown("(println \"first\") (println (range 3000)) (println \"last\") 1").prints;
     let lines: Vec<&str> = prints.lines().collect();
     assert_eq!((lines.len(), lines[0], lines[2]), (3, "first", "last"), "{prints}");
-    assert!(lines[1].starts_with("(0 1 2 3 ") && lines[1].ends_with(" more bytes of this line]"), "{prints}");
+    assert!(
+        lines[1].starts_with("(0 1 2 3 ")
+            && lines[1].ends_with(" more bytes of this line: print less, or raise the limit `output`]"),
+        "{prints}"
+    );
     assert!((500..1_100).contains(&prints.len()), "{} bytes", prints.len());
     let program = "(dotimes [n 60] (println \"line\" n)) (dotimes [_ 9] (println (str/repeat \"x\" 3000))) (println (str/repeat \"L\" 3000)) 1";
     let prints = shown(program).prints;

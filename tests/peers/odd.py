@@ -3,7 +3,9 @@
 `say` replies with the text `reply` after the identity of the request, such as `"result": {"content": []}`; with `whole`
 that text is the whole message, in which `ID` is the identity. `about` tells the working folder, the arguments and the
 variables that begin with `T_`. Arguments: `--handshake JSON` replaces the result of the handshake, `--tools JSON` that
-of the list; `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
+of the list, and `--list FILE` names a file with that result, which is read each time: its tools reply with their name and
+arguments, other tools are unknown, and a result with an `error` is one. `--only VERSION` refuses a handshake in another
+version of the protocol. `--ping answer|refuse|ignore`. `--http` serves over HTTP and prints the port: `say` then also takes the
 `status` and the content type `kind`. `forget` makes it answer requests of its sessions with `status` and `body`.
 """
 import json
@@ -26,12 +28,19 @@ def option(name, otherwise=None):
     return given[given.index(name) + 1] if name in given else otherwise
 
 
-calls = 0
+calls = lists = 0
+
+
+def listed():
+    if option("--list"):
+        with open(option("--list")) as file:
+            return json.load(file)
+    return option("--tools") or {"tools": TOOLS}
 
 
 def answer(message):
     """Returns the text of the reply, or None."""
-    global calls
+    global calls, lists
     identity, method = message.get("id"), message.get("method")
     if identity is None or method is None:
         return None
@@ -43,9 +52,14 @@ def answer(message):
         return whole('"result": ' + (value if isinstance(value, str) else json.dumps(value)))
 
     if method == "initialize":
-        return result(option("--handshake") or HANDSHAKE)
+        version = message["params"]["protocolVersion"]
+        if option("--only", version) != version:
+            return whole('"error": {"code": -32602, "message": "Unsupported protocol version"}')
+        return result(option("--handshake") or os.environ.get("ODD_HANDSHAKE") or HANDSHAKE)
     if method == "tools/list":
-        return result(option("--tools") or {"tools": TOOLS})
+        lists += 1
+        known = listed()
+        return whole('"error": ' + json.dumps(known["error"])) if "error" in known else result(known)
     if method == "ping":
         kind = option("--ping", "answer")
         refusal = '"error": {"code": -32600, "message": "unsupported"}'
@@ -57,7 +71,11 @@ def answer(message):
     if name == "say":
         return given["whole"].replace("ID", json.dumps(identity)) if "whole" in given else whole(given["reply"])
     if name == "count":
-        return result({"content": [], "structuredContent": {"calls": calls, "pid": os.getpid()}})
+        return result({"content": [], "structuredContent": {"calls": calls, "lists": lists, "pid": os.getpid()}})
+    if option("--list"):
+        if name in [tool["name"] for tool in listed().get("tools", [])]:
+            return result({"content": [], "structuredContent": {"tool": name, "given": given}})
+        return whole('"error": {"code": -32602, "message": "Unknown tool: %s"}' % name)
     variables = {key: value for key, value in os.environ.items() if key.startswith("T_")}
     about = {"cwd": os.getcwd(), "args": sys.argv[1:], "env": variables}
     return result({"content": [], "structuredContent": about})
@@ -100,6 +118,11 @@ def http():
 
         def do_POST(self):
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if self.path == "/moved":
+                self.send_response(302)
+                self.send_header("Location", "https://example.com/login?token=abc")
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             session = self.headers.get("mcp-session-id")
             if session in lost:
                 return self.reply(*lost[session])

@@ -53,6 +53,8 @@ TOOLS = {
     "changing": (changing, {"offset": NUMBER}),
     "quoted": (lambda _: "he said \"hi\"\n", {}),
     "number": (lambda _: 42, {}),
+    "insert_rows": (lambda arguments: calls.append(arguments) or {"rows": len(calls)}, {"start": NUMBER, "count": NUMBER}),
+    "read_text": (lambda _: "the text of a page", {"page": {"type": "integer", "description": "Page number"}, "limit": NUMBER}),
     "apps": (lambda _: "secret", {}),
     "both": (lambda _: "for both", {}),
 }
@@ -64,7 +66,7 @@ def described(name):
         "name": name,
         "description": f"The tool\x07 {name}\nof tickets",
         "inputSchema": {"type": "object", "properties": TOOLS[name][1]},
-        "annotations": {"readOnlyHint": True},
+        "annotations": {} if name == "insert_rows" else {"readOnlyHint": True},
     }
     return tool | ({"_meta": META[name]} if name in META else {})
 

@@ -72,6 +72,20 @@ fn a_person_logs_in_once() {
     std::fs::write(&files[0], kept.to_string()).expect("written");
     let refreshed = told(home.path());
     assert_ne!(refreshed["token_response"]["access_token"], kept["token_response"]["access_token"]);
+    // Several processes that find it expired at once do not use a refresh token twice, which would revoke the login.
+    let mut kept = refreshed;
+    for _ in 0..3 {
+        kept["token_received_at"] = json!(kept["token_received_at"].as_u64().expect("a time") - 7200);
+        std::fs::write(&files[0], kept.to_string()).expect("written");
+        let evaluate =
+            || lispbox(home.path(), &["eval", "(guarded/secret)"]).stdout(Stdio::piped()).spawn().expect("it runs");
+        let several: Vec<_> = (0..3).map(|_| evaluate()).collect();
+        for process in several {
+            let told = process.wait_with_output().expect("it ends");
+            assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), "\"it is out\"", "{told:?}");
+        }
+        kept = told(home.path());
+    }
     // The server can return the token, but it is redacted.
     let shown = lispbox(home.path(), &["eval", "(guarded/token)"]).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");

@@ -64,10 +64,14 @@ mod rehearsals;
 mod revocation;
 mod rounds;
 mod secrets;
+mod server_instructions;
 mod sessions;
 mod shapes;
 mod shares;
 mod shutdown;
+mod stale_lists;
+#[cfg(unix)]
+mod start_messages;
 mod store;
 mod store_faults;
 mod together;

@@ -25,7 +25,11 @@ impl Http {
     }
 
     fn server(&self) -> Value {
-        json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", self.1)})
+        self.server_at("mcp")
+    }
+
+    fn server_at(&self, path: &str) -> Value {
+        json!({"type": "http", "url": format!("http://127.0.0.1:{}/{path}", self.1)})
     }
 }
 
@@ -74,6 +78,11 @@ fn odd_parts_do_not_void_a_reply() {
         }
         let block = r#""result": {"content": [{"type": "json", "json": {"a": 1}}]}"#;
         assert!(client.eval(&format!("(:a (:json {}))", say(server, block))).text.starts_with('1'));
+        let odd = client.eval(&say(server, &hello(r#", "annotations": {"audience": ["system"]}"#))).text;
+        let note = format!("note: {server}/say: parts of the reply are not valid MCP and were left out: annotations");
+        assert!(odd.contains(&note), "{odd}");
+        let empty = client.eval(&say(server, &hello(r#", "annotations": []"#))).text;
+        assert!(!empty.contains("note:"), "{empty}");
         let cut = r#""result": {"content": [{"type": "text", "text": "cut \ud83d"}]}"#;
         assert!(client.eval(&say(server, cut)).text.starts_with("\"cut \u{fffd}\""), "{server}");
         let inside =
@@ -108,6 +117,14 @@ fn errors_are_answers_whatever_their_form() {
     }
     let (_, message) = client.fails(r#"(h/say {:whole "quota is used up" :status 429 :kind "text/plain"})"#);
     assert!(message.ends_with("HTTP status 429: \"quota is used up\""), "{message}");
+    let (code, message) = client.fails(r#"(h/say {:whole "{\"error\": \"retry after 30 s\"}" :status 429})"#);
+    assert_eq!(code, "ServerUnavailable");
+    assert!(message.ends_with("HTTP status 429: \"retry after 30 s\""), "{message}");
+    for kind in ["text/plain", ""] {
+        let whole = r#"{"jsonrpc": "2.0", "id": ID, "result": {"content": "hello"}}"#;
+        let answer = client.eval(&format!("(h/say {{:whole {whole:?} :kind {kind:?}}})"));
+        assert!(answer.text.starts_with("\"hello\""), "{kind}: {answer:?}");
+    }
     let (_, message) = client.fails(r#"(h/say {:whole "only from localhost:8794" :status 403 :kind "text/plain"})"#);
     assert!(message.ends_with("it refused the request (HTTP status 403): \"only from localhost:8794\""), "{message}");
     assert!(begun.elapsed() < Duration::from_secs(25), "nothing ran into its timeout");
@@ -122,6 +139,7 @@ fn a_session_that_is_forgotten_is_opened_again() {
     let cases = [
         (400, reply("Bad Request: No valid session ID provided")),
         (400, "Bad Request".to_owned()),
+        (400, reply("Bad Request: Server not initialized")),
         (404, reply("Session not found")),
         (404, String::new()),
     ];
@@ -132,6 +150,19 @@ fn a_session_that_is_forgotten_is_opened_again() {
         calls += 2;
         assert_eq!(answer.text.lines().next(), Some(calls.to_string().as_str()), "{status}: {body}: made once");
     }
+}
+
+#[test]
+fn an_error_with_the_identity_of_a_call_is_its_answer_and_the_call_is_not_repeated() {
+    let Some((_http, mut client)) = clients() else { return };
+    for status in [400, 404] {
+        let error = r#"{"code": -32000, "message": "the session of the shop has expired"}"#;
+        let whole = format!(r#"{{"jsonrpc": "2.0", "id": ID, "error": {error}}}"#);
+        let failed = client.fails(&format!("(h/say {{:whole {whole:?} :status {status}}})"));
+        let expected = "`h/say` failed: the session of the shop has expired";
+        assert_eq!(failed, ("ToolError".to_owned(), expected.to_owned()), "{status}");
+    }
+    assert_eq!(client.eval("(:calls (h/count))").text.lines().next(), Some("3"), "each call was made once");
 }
 
 #[test]
@@ -176,4 +207,79 @@ fn a_start_goes_on_although_nobody_waits() {
     assert!(listed.contains("start_timeout_seconds"), "{listed}");
     assert!(!client.eval("(slow/pid)").is_error);
     assert_eq!(starts(), 1, "it was started once");
+}
+
+#[test]
+fn every_tool_is_shown_under_a_name_that_a_program_can_write() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("list.json");
+    let names = ["get weather", "Send Email!", "List (all)", "a:b", "write", "get-time"];
+    let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+    std::fs::write(&file, json!({ "tools": tools }).to_string()).expect("written");
+    let file = file.to_string_lossy();
+    let servers = json!({"s": odd(&["--list", &file]), "json": odd(&["--list", &file])});
+    let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
+    let listed = client.eval("(with-out-str (dir 's) (dir 'json))").text;
+    for (called, name) in [
+        ("s/get-weather", "get weather"),
+        ("s/Send-Email!", "Send Email!"),
+        ("s/List-all", "List (all)"),
+        ("s/a-b", "a:b"),
+        ("s/write", "write"),
+        ("mcp__json__write", "write"),
+        ("json/get-weather", "get weather"),
+    ] {
+        assert!(listed.contains(&format!("({called})")), "{called}: {listed}");
+        let answer = client.eval(&format!("(:tool ({called}))"));
+        assert_eq!(answer.text.lines().next(), Some(format!("{name:?}").as_str()), "{called}: {answer:?}");
+    }
+    let policy = json!({"deny": ["s/get-weather", "s/list_a*", "s/send-e*"]});
+    let mut client = Client::start(&json!({"mcpServers": servers, "policy": policy}), &[]);
+    for denied in ["(s/get-weather)", "(s/List-all)", "(s/Send-Email!)"] {
+        assert_eq!(client.fails(denied).0, "ToolDenied", "{denied}");
+    }
+    assert!(!client.eval("(s/a-b)").is_error);
+}
+
+#[test]
+fn a_redirect_is_reported_with_its_target() {
+    if python().is_none() {
+        return;
+    }
+    let http = Http::start();
+    let mut client = Client::start(&json!({"mcpServers": {"h": http.server_at("moved")}}), &[]);
+    let (_, message) = client.fails("(h/count)");
+    assert!(message.contains("it redirects to https://example.com/login, which is not followed"), "{message}");
+    assert!(!message.contains("token"), "{message}");
+}
+
+#[test]
+fn a_server_that_refuses_our_version_is_asked_in_an_older_one() {
+    if python().is_none() {
+        return;
+    }
+    let servers = json!({"a": odd(&["--only", "2025-06-18"]), "b": odd(&["--only", "2024-11-05"])});
+    let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
+    for server in ["a", "b"] {
+        assert_eq!(client.eval(&format!("(:calls ({server}/count))")).text.lines().next(), Some("1"), "{server}");
+    }
+}
+
+#[test]
+fn a_server_with_prompts_alone_has_no_tools() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("list.json");
+    std::fs::write(&file, r#"{"error": {"code": -32601, "message": "Method not found"}}"#).expect("written");
+    let handshake = json!({"protocolVersion": "2025-06-18", "capabilities": {"prompts": {}}, "serverInfo": {"name": "p", "version": "1"}});
+    let prompts = odd(&["--handshake", &handshake.to_string(), "--list", &file.to_string_lossy()]);
+    let mut client = Client::start(&json!({"mcpServers": {"p": prompts}}), &[]);
+    let answer = client.eval("(dir 'p)");
+    assert!(!answer.is_error, "{answer:?}");
+    assert!(client.eval("(p/x)").text.starts_with("UnknownTool: server `p` has no tool `x`"));
 }

@@ -40,6 +40,34 @@ fn cursors_that_go_in_circles_are_an_error() {
 }
 
 #[test]
+fn a_tool_that_may_change_something_is_not_called_for_pages() {
+    let mut client = client();
+    let answer = client.eval("(count (all-pages t/insert-rows {:start 1}))");
+    assert!(answer.is_error && !answer.text.contains("tool call"), "{answer:?}");
+    let expected = "PagingError: `t/insert_rows` may change something with each call: its name says so, and its server \
+                    does not declare that it only reads; it was not called";
+    assert_eq!(answer.text.lines().next(), Some(expected));
+    let counted = client.eval("(:rows (t/insert-rows {:start 1}))").text;
+    assert_eq!(counted.lines().next(), Some("1"), "nothing was inserted before");
+}
+
+#[test]
+fn only_tools_that_read_lists_are_marked_as_paged() {
+    let mut client = client();
+    let line = |client: &mut Client, name: &str| {
+        let listed = client.eval("(dir 't)").text;
+        let line = listed.lines().find(|line| line.starts_with(&format!("(t/{name}"))).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{name} is not in {listed}"))
+    };
+    assert!(!line(&mut client, "insert").contains("; pages:"));
+    assert!(!line(&mut client, "read").contains("; pages:"), "it is not known to have a list");
+    assert!(!line(&mut client, "page").contains("; pages:"));
+    assert!(!client.eval("[(t/read-text {:page 1}) (t/page)]").is_error);
+    assert!(!line(&mut client, "read").contains("; pages:"), "its result is a text");
+    assert!(line(&mut client, "page").contains("; pages: all-pages"), "its result has a list");
+}
+
+#[test]
 fn tools_for_apps_alone_are_neither_listed_nor_called() {
     let mut client = client();
     let listed = client.eval("(dir 't)").text;

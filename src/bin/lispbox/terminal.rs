@@ -115,6 +115,14 @@ impl Host for Terminal {
         }
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        self.tools.as_ref().and_then(|tools| tools.tools_anew(server))
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.tools.as_ref().and_then(|tools| tools.instructions(server))
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.tools.as_ref().map(|tools| tools.denied(server)).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! Names of tools and functions, in the spellings that programs can use.
 
 use crate::form::{Form, FormKind};
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use std::fmt;
 
 /// The reason why a tool or a function is not added.
@@ -38,7 +38,7 @@ pub(crate) fn split_name(name: &str) -> Option<(&str, &str)> {
 
 /// Returns the one spelling of a name of two parts that all others mean.
 pub(crate) fn canonical_name(server: &str, tool: &str) -> String {
-    format!("{}/{}", canonical(server), canonical(tool))
+    format!("{}/{}", canonical_tool(server), canonical_tool(tool))
 }
 
 /// Returns whether the reader reads a text as that symbol.

@@ -375,8 +375,14 @@ impl Machine {
 
     #[inline(never)]
     fn note_missing(&mut self, record: &Value, key: &Value) {
-        if let (Some(map), Value::Keyword(name)) = (self.lacking(record, key), key) {
-            self.core.look_ups.missed(name, map, false);
+        match (record, key) {
+            (Value::Str(_) | Value::Char(_), Value::Keyword(name)) => self.core.look_ups.in_text(name, false),
+            (_, Value::Keyword(name)) => {
+                if let Some(map) = self.lacking(record, key) {
+                    self.core.look_ups.missed(name, map, false);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -366,11 +366,12 @@ impl Machine {
             return self.pay_step().map(|()| answer);
         }
         let found = self.look_up(&collection, &node.key, default);
-        if let (Ok(Value::Nil), None) = (&found, &node.default)
-            && let Some(map) = self.lacking(&collection, &node.key)
-            && !frame.source.is_hidden
-        {
-            node.missed(map, &mut self.core.look_ups);
+        if let (Ok(Value::Nil), None, false) = (&found, &node.default, frame.source.is_hidden) {
+            if let Some(map) = self.lacking(&collection, &node.key) {
+                node.missed(map, &mut self.core.look_ups);
+            } else if let (Value::Str(_) | Value::Char(_), Value::Keyword(name)) = (&collection, &node.key) {
+                self.core.look_ups.in_text(name, true);
+            }
         }
         self.walked_at(frame, found, node.span)
     }

@@ -19,7 +19,7 @@ pub fn dir(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     Ok(quoting(expander, "core/dir*", form, rest))
 }
 
-/// `(doc name)`, `(doc 'name)`, `(doc name :schema)`
+/// `(doc name)`, `(doc 'name)`, `(doc name :schema)`, `(doc name :argument)`
 pub fn doc(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 2)?;
     // `'time` is how Clojure writes the name of a namespace, `time` that of a function or form.

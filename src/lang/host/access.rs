@@ -106,6 +106,14 @@ impl HostAccess {
         Outside::of(|| self.host().tools(server))
     }
 
+    pub(crate) fn tools_anew(&self, server: &str) -> Outside<Option<Vec<Arc<Tool>>>> {
+        Outside::of(|| self.host().tools_anew(server))
+    }
+
+    pub(crate) fn instructions(&self, server: &str) -> Outside<Option<String>> {
+        Outside::of(|| self.host().instructions(server))
+    }
+
     pub(crate) fn denied(&self, server: &str) -> Outside<Vec<(String, String)>> {
         Outside::of(|| self.host().denied(server))
     }

@@ -376,6 +376,17 @@ pub trait Host: Send + Sync {
         Err(ToolError::unavailable(format!("there is no server `{server}`")))
     }
 
+    /// Asks a server for its tools once more, before a program is told that a tool or an argument does not exist; `None`
+    /// if the known list cannot be out of date, or was renewed a short time ago.
+    fn tools_anew(&self, _server: &str) -> Option<Vec<Arc<Tool>>> {
+        None
+    }
+
+    /// Returns what a server says about its use as a whole, in its own words; `None` if it says nothing, or is not started.
+    fn instructions(&self, _server: &str) -> Option<String> {
+        None
+    }
+
     /// Returns the tools of a server that may not be called, each with the rule that denies it, as a clause. They are
     /// not among its [`tools`](Host::tools).
     fn denied(&self, _server: &str) -> Vec<(String, String)> {

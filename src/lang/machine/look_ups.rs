@@ -25,8 +25,8 @@
 //! Nodes of the prelude record nothing, since programs share them.
 //!
 //! # Other notes
-//! [`LookUps::mapped`] records a keyword that was mapped over a map, whose items are entries;
-//! [`LookUps::unlike`] a number that was compared with the text of the same number, and [`LookUps::unnamed`] an argument
+//! [`LookUps::mapped`] records a keyword that was mapped over a map, whose items are entries; [`LookUps::in_text`] one
+//! that was looked up in a text, which has no keys; [`LookUps::unlike`] a number that was compared with the text of the same number, and [`LookUps::unnamed`] an argument
 //! of a tool whose description names other values only.
 
 use super::core::Globals;
@@ -72,6 +72,8 @@ pub struct LookUps {
     counted: (usize, usize),
     /// Keywords that were mapped over a map.
     mapped: Vec<Name>,
+    /// Keywords that were looked up in a text, each with whether a node named it.
+    in_text: Vec<(Name, bool)>,
     /// Numbers that were compared with the text of the same number, as text.
     unlike: Vec<String>,
     /// Notes on arguments of tools whose values their descriptions do not name.
@@ -101,7 +103,11 @@ impl LookUps {
 
     /// True if there may be notes.
     pub fn has_notes(&self) -> bool {
-        !(self.missing.is_empty() && self.mapped.is_empty() && self.unlike.is_empty() && self.unnamed.is_empty())
+        !(self.missing.is_empty()
+            && self.mapped.is_empty()
+            && self.in_text.is_empty()
+            && self.unlike.is_empty()
+            && self.unnamed.is_empty())
     }
 
     /// Records that a key was found.
@@ -188,6 +194,16 @@ impl LookUps {
         }
     }
 
+    /// Records a keyword that was looked up in a text. `is_written` is as for [`LookUps::missed`].
+    #[cold]
+    pub fn in_text(&mut self, name: &Name, is_written: bool) {
+        if let Some((_, known)) = self.in_text.iter_mut().find(|(known, _)| known == name) {
+            *known |= is_written;
+        } else if self.in_text.len() < MOST_KEYS && name.as_str().len() <= LONGEST {
+            self.in_text.push((name.clone(), is_written));
+        }
+    }
+
     /// Records two unequal values that were compared, if one is a number and the other its text.
     #[cold]
     pub fn unlike(&mut self, left: &Value, right: &Value) {
@@ -221,6 +237,20 @@ impl LookUps {
     /// If `is_whole` is false, only a part of the program has run, and there are no notes on missing keys.
     pub fn notes(&self, text: &str, globals: &Globals, is_whole: bool) -> Vec<String> {
         let mut notes = Vec::new();
+        let is_written = |name: &Name, kept: &[&Arc<Group>]| {
+            names(text, name.as_str()) || kept.iter().any(|group| names(&group.source.text, name.as_str()))
+        };
+        if !self.in_text.is_empty() {
+            let kept = functions(globals);
+            let named = self.in_text.iter().filter(|(name, is_named)| *is_named || is_written(name, &kept));
+            notes.extend(named.take(MOST_NOTES).map(|(name, _)| {
+                let key = Value::Keyword(name.clone());
+                format!(
+                    "{key} was looked up in a text, in which it is never found: a text has no keys; (json/parse s) reads \
+                     JSON in one"
+                )
+            }));
+        }
         if is_whole && !self.has_more && !self.missing.is_empty() {
             let kept = functions(globals);
             let missing = self.missing.iter().filter_map(|missing| self.note_on(missing, text, &kept));

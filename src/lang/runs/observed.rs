@@ -15,6 +15,8 @@ use std::time::Duration;
 enum Asked {
     Servers,
     Tools(String),
+    ToolsAnew(String),
+    Instructions(String),
     Denied(String),
     Catalogue,
     Search(String, usize),
@@ -26,6 +28,8 @@ enum Asked {
 enum Answer {
     Servers(Vec<Server>),
     Tools(Result<Vec<Arc<Tool>>, ToolError>),
+    ToolsAnew(Option<Vec<Arc<Tool>>>),
+    Instructions(Option<String>),
     Denied(Vec<(String, String)>),
     Catalogue(Catalogue),
     Found(Found),
@@ -60,7 +64,11 @@ const MOST_SEEN: u64 = 4 << 20;
 impl Asked {
     fn bytes(&self) -> usize {
         match self {
-            Asked::Tools(text) | Asked::Denied(text) | Asked::Search(text, _) => text.len(),
+            Asked::Tools(text)
+            | Asked::ToolsAnew(text)
+            | Asked::Instructions(text)
+            | Asked::Denied(text)
+            | Asked::Search(text, _) => text.len(),
             Asked::Servers | Asked::Catalogue | Asked::Note(_) => 0,
         }
     }
@@ -71,12 +79,12 @@ impl Answer {
     fn bytes(&self) -> usize {
         let of_list = |tools: usize, missing: usize| 16 * tools + 256 * missing;
         200 + match self {
-            Answer::Tools(Ok(tools)) => of_list(tools.len(), 0),
+            Answer::Tools(Ok(tools)) | Answer::ToolsAnew(Some(tools)) => of_list(tools.len(), 0),
             Answer::Tools(Err(error)) => error.message.len(),
             Answer::Catalogue(catalogue) => of_list(catalogue.tools.len(), catalogue.missing.len()),
             Answer::Found(found) => of_list(found.tools.len(), found.missing.len()),
-            Answer::Note(note) => note.as_ref().map_or(0, String::len),
-            Answer::Servers(_) | Answer::Denied(_) => 0,
+            Answer::Note(text) | Answer::Instructions(text) => text.as_ref().map_or(0, String::len),
+            Answer::Servers(_) | Answer::ToolsAnew(None) | Answer::Denied(_) => 0,
         }
     }
 }
@@ -146,6 +154,18 @@ where
         let tools = self.inner.tools(server);
         self.see(Asked::Tools(server.to_owned()), Answer::Tools(tools.clone()));
         tools
+    }
+
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let tools = self.inner.tools_anew(server);
+        self.see(Asked::ToolsAnew(server.to_owned()), Answer::ToolsAnew(tools.clone()));
+        tools
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        let instructions = self.inner.instructions(server);
+        self.see(Asked::Instructions(server.to_owned()), Answer::Instructions(instructions.clone()));
+        instructions
     }
 
     fn denied(&self, server: &str) -> Vec<(String, String)> {
@@ -278,6 +298,20 @@ impl Host for Stage {
         match self.answer(Asked::Tools(server.to_owned())) {
             Some(Answer::Tools(tools)) => tools.clone(),
             _ => Err(ToolError::unavailable(format!("the record does not have the tools of server `{server}`"))),
+        }
+    }
+
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        match self.answer(Asked::ToolsAnew(server.to_owned())) {
+            Some(Answer::ToolsAnew(tools)) => tools.clone(),
+            _ => None,
+        }
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        match self.answer(Asked::Instructions(server.to_owned())) {
+            Some(Answer::Instructions(instructions)) => instructions.clone(),
+            _ => None,
         }
     }
 

@@ -266,6 +266,14 @@ where
         self.inner.tools(server)
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        self.inner.tools_anew(server)
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.inner.instructions(server)
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.inner.denied(server)
     }

@@ -2,19 +2,38 @@
 
 use std::sync::Arc;
 
-use crate::server::downstream::Failure;
+use crate::lang::{ToolError, ToolErrorKind};
+use crate::server::downstream::{Checked as CheckedArguments, Failure};
 use crate::server::policy::Consent;
 
 use super::layer::{Answer, Arguments, Call, Layer, Next};
 
 pub(super) struct Checked(pub(super) Arc<Consent>);
 
+impl Checked {
+    fn check(&self, call: &Call<'_>) -> Result<Result<CheckedArguments, ToolError>, Failure> {
+        let left = call.remaining().min(call.timeout);
+        let (server, tool) = (call.server(), call.tool());
+        call.wait.run(server.check(self.0.principal(), &tool, &call.given.arguments, left))
+    }
+}
+
+/// Returns whether the server has changed the tool of a call, which then goes to the changed one.
+fn is_changed(call: &mut Call<'_>) -> Result<bool, Failure> {
+    let server = call.server();
+    let Some((tool, link)) = &mut call.target else { return Ok(false) };
+    let Some(changed) = call.wait.run(server.changed((&**tool, &*link)))?? else { return Ok(false) };
+    *tool = changed;
+    Ok(true)
+}
+
 impl Layer for Checked {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
-        let (server, tool) = (call.server(), call.tool());
-        let left = call.remaining().min(call.timeout);
-        let checking = server.check(self.0.principal(), &tool, &call.given.arguments, left);
-        let checked = call.wait.run(checking)?.map_err(Failure::Final)?;
+        let checked = match self.check(call)? {
+            Err(error) if error.kind == ToolErrorKind::Arguments && is_changed(call)? => self.check(call)?,
+            checked => checked,
+        };
+        let checked = checked.map_err(Failure::Final)?;
         call.note = checked.note;
         call.arguments = Arguments { given: checked.arguments, unchecked: checked.unchecked };
         next.call(call)

@@ -16,6 +16,9 @@ impl Layer for Sent {
         call.sent.get_or_insert_with(Instant::now);
         let (tool, link) = call.target.as_ref().expect("the tool is found before this layer");
         let arguments = std::mem::take(&mut call.arguments.given);
-        call.wait.run(server.deliver(self.0.principal(), (tool, link), arguments, left))?
+        let delivered = call.wait.run(server.deliver(self.0.principal(), (tool, link), arguments, left))?;
+        let (reply, note) = delivered?;
+        note.into_iter().for_each(|note| call.add_note(note));
+        Ok(reply)
     }
 }

@@ -21,12 +21,14 @@ use rmcp::{ClientHandler, RoleClient};
 pub(super) struct Client {
     /// Set when the server reports a change of its tools.
     pub(super) list_changed: Arc<AtomicBool>,
+    /// The version of the protocol that is proposed in a handshake.
+    pub(super) version: ProtocolVersion,
 }
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         ClientConfig::new(ClientCapabilities::default(), Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_protocol_version(self.version.clone())
     }
 
     async fn create_message(

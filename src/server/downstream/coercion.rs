@@ -1,8 +1,8 @@
 //! Repairs arguments that do not fit a schema but have an unambiguous meaning that does.
 //!
 //! Only unambiguous changes are made: a text that is a number or boolean as JSON writes it becomes that value; a whole
-//! number becomes a text; a single item becomes a list of one; a null for an optional field is dropped. Each change
-//! except the last is noted.
+//! number becomes a text; a single item becomes a list of one; a null for an optional field is left out. Each change is
+//! noted.
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
@@ -36,6 +36,15 @@ impl Notes {
         self.first.push(format!("{path} was {}, sent as {}", shown(was), shown(sent)));
     }
 
+    /// Adds that a null was left out.
+    fn leave_out(&mut self, path: &str) {
+        if self.first.len() == NOTES {
+            self.more += 1;
+        } else {
+            self.first.push(format!("{path} was nil, left out"));
+        }
+    }
+
     /// Returns the notes as one line; `None` if there are none.
     pub(super) fn line(self) -> Option<String> {
         let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
@@ -46,13 +55,19 @@ impl Notes {
 /// Replaces a value that does not fit its place by one that it means and that fits; returns false if there is none.
 pub(super) fn repair(trial: &mut Trial<'_>, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
     if instance.pointer(place).is_some_and(Value::is_null) {
-        return drop_null(trial, instance, place);
+        let is_dropped = drop_null(trial, instance, place);
+        if is_dropped {
+            notes.leave_out(path);
+        }
+        return is_dropped;
     }
     let Some(was) = instance.pointer(place).filter(|_| !place.is_empty()).cloned() else { return false };
     for meant in meanings(&was) {
         put(instance, place, meant.clone());
         if fits(trial, instance, place) {
-            if !was.is_object() || meant.is_array() {
+            if was.is_object() && meant.is_object() {
+                null_fields(&was, path).iter().for_each(|path| notes.leave_out(path));
+            } else {
                 notes.add(path, &was, &meant);
             }
             return true;
@@ -106,6 +121,16 @@ fn without_nulls(value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Returns the paths of the null fields of an object.
+fn null_fields(value: &Value, path: &str) -> Vec<String> {
+    let fields = value.as_object().into_iter().flatten();
+    let inner = fields.flat_map(|(name, field)| {
+        let path = format!("{path}.{name}");
+        if field.is_null() { vec![path] } else { null_fields(field, &path) }
+    });
+    inner.collect()
 }
 
 /// Removes a null field, unless the field is required.

@@ -30,6 +30,7 @@ use super::client::Client;
 use super::http;
 use super::listing;
 use super::process::ServerProcess;
+use super::refusals;
 use super::result::late;
 
 /// Timeout of a ping.
@@ -43,6 +44,8 @@ const LARGEST_LIST: u64 = 8 << 20;
 
 /// Maximum number of reported reasons for leaving tools out.
 const LEFT_OUT: usize = 20;
+/// Maximum length of what a server says about its use, in bytes.
+const LONGEST_INSTRUCTIONS: usize = 16_000;
 /// Maximum length of a tool name, in bytes.
 const LONGEST_NAME: usize = 1024;
 
@@ -133,6 +136,8 @@ pub(in crate::server) struct Connection {
     /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,
     list_changed: Arc<AtomicBool>,
+    /// True once the server has refused a call in a way that its tools may have changed.
+    list_doubted: AtomicBool,
     begun: Instant,
     uses: StdMutex<Uses>,
     /// The secrets that are redacted from everything that the server sends.
@@ -156,6 +161,7 @@ impl Connection {
             ends_silently: false,
             ended,
             list_changed,
+            list_doubted: AtomicBool::new(false),
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
             secrets,
@@ -216,9 +222,25 @@ impl Connection {
         sha256(about.to_string().as_bytes())
     }
 
+    /// Returns what the server says about its use, with its secrets redacted.
+    pub(super) fn instructions(&self) -> Option<String> {
+        let peer = self.peer.peer_info();
+        let said = peer
+            .as_ref()
+            .and_then(|peer| peer.instructions.as_deref())
+            .map(str::trim)
+            .filter(|said| !said.is_empty())?;
+        Some(cut(&self.secrets.redact(said), LONGEST_INSTRUCTIONS))
+    }
+
     /// Returns true once after the server has reported a change of its tools.
     pub(super) fn take_list_changed(&self) -> bool {
         self.list_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Returns true once after the server has refused a call as one of an unknown tool or with wrong arguments.
+    pub(super) fn take_list_doubted(&self) -> bool {
+        self.list_doubted.swap(false, Ordering::AcqRel)
     }
 
     /// Fetches all pages of the tool list.
@@ -228,6 +250,7 @@ impl Connection {
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let (page, unreadable) = self.answered(self.page(page), PAGE, "tools/list").await?;
+            tools.is_fresh_for(page.ttl_ms);
             let (name, secrets, mut so_far) = (self.name.clone(), self.secrets.clone(), tools);
             let taken = offload::linear(usize::MAX, move || {
                 unreadable.iter().for_each(|problem| so_far.leave_out(&name, secrets.redact(problem).into_owned()));
@@ -263,8 +286,20 @@ impl Connection {
                 let read = offload::linear(usize::MAX, move || listing::readable(reply)).await;
                 read.ok_or(ServiceError::UnexpectedResponse)
             }
+            // A server may offer prompts or resources alone.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND && !self.offers_tools() => {
+                Ok((
+                    ListToolsResult::default(),
+                    vec!["it has no tools: it offers prompts or resources alone".to_owned()],
+                ))
+            }
             page => page.map(|page| (page, Vec::new())),
         }
+    }
+
+    /// Returns whether the server says that it has tools.
+    fn offers_tools(&self) -> bool {
+        self.peer.peer_info().is_some_and(|peer| peer.capabilities.tools.is_some())
     }
 
     /// Calls a tool. Dropping the future cancels the call at the server.
@@ -276,7 +311,18 @@ impl Connection {
     ) -> Result<CallToolResult, Failure> {
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
-        match self.answered(self.peer.call_tool_once(request), timeout, &what).await? {
+        let request = async {
+            let answer = self.peer.call_tool_once(request).await;
+            if refusals::is_of_list(&answer) {
+                self.list_doubted.store(true, Ordering::Release);
+            }
+            answer
+        };
+        let answer = self.answered(request, timeout, &what).await.map_err(|failure| match failure {
+            Failure::Final(error) if error.kind == ToolErrorKind::Timeout => Failure::Final(with_more_time(error)),
+            failure => failure,
+        })?;
+        match answer {
             CallToolResponse::Complete(result) => Ok(result),
             CallToolResponse::InputRequired(_) => {
                 Err(failed(format!("`{what}` asks a person for input, which is not possible here")))
@@ -387,6 +433,12 @@ impl Connection {
     }
 }
 
+/// Adds how a call gets more time.
+fn with_more_time(error: ToolError) -> ToolError {
+    let advice = "`timeout_seconds` of the server, or else `limits {\"tool\": …}` of the evaluation, allows more";
+    ToolError { suggestion: Some(advice.to_owned()), ..error }
+}
+
 fn failed(message: String) -> Failure {
     Failure::Final(ToolError::failed(message))
 }
@@ -397,6 +449,8 @@ pub(super) struct List {
     pub(super) tools: Vec<Declaration>,
     /// Why tools are left out, a clause each.
     pub(super) left_out: Vec<String>,
+    /// The time for which the server considers the list fresh.
+    pub(super) fresh: Option<Duration>,
     /// The hints of each tool by name, and the names that several tools with different hints share.
     names: HashMap<String, ToolHints>,
     twins: BTreeSet<String>,
@@ -405,6 +459,12 @@ pub(super) struct List {
 }
 
 impl List {
+    /// Takes the time for which the server considers a page fresh; the shortest one counts.
+    fn is_fresh_for(&mut self, milliseconds: Option<u64>) {
+        let fresh = milliseconds.map(Duration::from_millis);
+        self.fresh = [self.fresh, fresh].into_iter().flatten().min();
+    }
+
     /// Adds a page of a server's tools; returns false if the list becomes too long.
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {

@@ -49,8 +49,9 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
 ) -> Result<Headers, String> {
     let header = |(name, value): (&String, &String)| {
         let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is not a valid header name"))?;
-        let mut value = HeaderValue::try_from(value.as_str())
-            .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| {
+            format!("the value of header `{name}` cannot be sent: it has a line break or a control character")
+        })?;
         value.set_sensitive(true);
         Ok((header, value))
     };

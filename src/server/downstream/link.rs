@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::lang::{Tool, ToolReply};
+use crate::lang::Tool;
 use crate::server::policy::Effect;
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
@@ -13,7 +13,7 @@ use crate::server::system::offload;
 use super::blobs::Owned;
 use super::connection::{Failure, InUse};
 use super::local::Local;
-use super::result;
+use super::result::{self, Noted};
 
 /// The transport of calls.
 pub(in crate::server) enum Link {
@@ -25,7 +25,7 @@ pub(in crate::server) enum Link {
 
 impl Link {
     /// Calls a tool with validated arguments. Dropping the future cancels the call. The secrets in the reply are
-    /// redacted.
+    /// redacted. The note says how the reply was read.
     pub(super) async fn call(
         &self,
         tool: &Arc<Tool>,
@@ -33,13 +33,13 @@ impl Link {
         timeout: Duration,
         blobs: &Owned,
         secrets: &Secrets,
-    ) -> Result<ToolReply, Failure> {
+    ) -> Result<Noted, Failure> {
         let connection = match self {
             Link::Server(connection) => connection,
             Link::Local(local) => {
                 let reply = local.call(tool, arguments, timeout).await.map_err(Failure::Final)?;
                 let (secrets, bytes) = (secrets.clone(), usize::try_from(reply.bytes()).unwrap_or(usize::MAX));
-                return Ok(offload::linear(bytes, move || secrets.redact_reply(reply)).await);
+                return Ok((offload::linear(bytes, move || secrets.redact_reply(reply)).await, None));
             }
         };
         let answer = connection.call(&tool.name, arguments, timeout).await.map_err(|failure| {
@@ -49,8 +49,8 @@ impl Link {
         let (tool, blobs, secrets) = (Arc::clone(tool), blobs.clone(), secrets.clone());
         let bytes = result::weight(&answer);
         let unwrap = move || {
-            let reply = result::unwrap(answer, &tool, &blobs, &secrets)?;
-            Ok(secrets.redact_reply(reply))
+            let (reply, note) = result::unwrap(answer, &tool, &blobs, &secrets)?;
+            Ok((secrets.redact_reply(reply), note))
         };
         offload::linear(bytes, unwrap).await.map_err(Failure::Final)
     }

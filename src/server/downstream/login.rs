@@ -12,9 +12,9 @@ use axum::Router;
 use axum::http::Uri;
 use axum::routing::get;
 use rmcp::transport::auth::{
-    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
-    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
-    StoredCredentials,
+    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
+    CredentialStore, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
+    OAuthHttpRequest, StoredCredentials,
 };
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::server::identity::sha256;
 use crate::server::secrets::{Secrets, names_a_secret};
-use crate::server::system::folders::replace;
+use crate::server::system::folders::{lock, replace};
 use crate::server::text::cut;
 
 use super::http;
@@ -32,6 +32,8 @@ use super::streamable::Http;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(20);
+/// Maximum time for which a process waits while another one refreshes a login.
+const REFRESH: Duration = Duration::from_secs(30);
 /// Maximum size of a response of the authorization server, in bytes.
 const LARGEST: usize = 1 << 20;
 
@@ -163,6 +165,15 @@ impl CredentialStore for Login {
         self.conceal(&text);
         let Some(file) = &self.file else { return Ok(()) };
         replace(file, &text).map_err(|problem| failed(&problem))
+    }
+
+    /// Two processes that refresh one login at once would use its refresh token twice, upon which many servers revoke the
+    /// login. The later one goes on with the token that the earlier one has stored.
+    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let Some(file) = self.file.as_ref().map(|file| file.with_extension("lock")) else { return Ok(None) };
+        let locked = tokio::task::spawn_blocking(move || lock(&file, REFRESH)).await;
+        let locked = locked.map_err(|problem| failed(&problem))?.map_err(|problem| failed(&problem))?;
+        Ok(Some(CredentialRefreshGuard::new(locked)))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

@@ -4,8 +4,8 @@
 //! state over time; [`link`] is the transport of its calls: a connection, or [`local`] where no server process exists.
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] with [`streamable`], or [`sse`],
 //! with a [`login`] where the server requires one; [`starts`] bounds concurrent starts and [`restarts`] rate-limits new
-//! ones. [`arguments`] validates
-//! outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
+//! ones. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
+//! [`nullable`] reads schemas in the way of OpenAPI. [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
 //! results and [`seen`] learns their shape. [`index`] serves searches. [`shelf`] caches tool lists on disk and [`shapes`]
 //! what was learned, both in the [`cache`]. [`unfit`] reports rules that match no tool, and [`plans`] decides on the
 //! calls of a plan.
@@ -17,15 +17,18 @@ mod client;
 mod coercion;
 mod connection;
 mod expansion;
+mod freshness;
 mod http;
 mod index;
 mod link;
 mod listing;
 mod local;
 mod login;
+mod nullable;
 mod patterns;
 mod plans;
 mod process;
+mod refusals;
 mod restarts;
 mod result;
 mod schemas;
@@ -65,7 +68,7 @@ use cache::Cache;
 use index::KeptIndex;
 use schemas::Schemas;
 
-pub(in crate::server) use arguments::CheckedTool;
+pub(in crate::server) use arguments::{Checked, CheckedTool};
 pub(in crate::server) use connection::Failure;
 pub(in crate::server) use link::Link;
 pub(in crate::server) use server::Downstream;
@@ -319,6 +322,17 @@ impl Downstreams {
         tools
     }
 
+    /// Asks a server for its tools once more, before a program is told that a tool or an argument does not exist; `None`
+    /// if its list cannot be out of date, or was renewed a short time ago.
+    pub(in crate::server) async fn tools_anew(&self, principal: &str, name: &str) -> Option<Vec<Arc<Tool>>> {
+        self.find(name).ok()?.tools_anew(principal).await
+    }
+
+    /// Returns what a server says about its use, in its own words, if it was started and says anything.
+    pub(in crate::server) fn instructions(&self, name: &str) -> Option<String> {
+        self.find(name).ok()?.instructions()
+    }
+
     /// Returns the known tools of one server that may not be called, each with the rule that denies it.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
@@ -387,8 +401,11 @@ impl Downstreams {
         let lists = futures::future::join_all(servers.iter().map(|server| async move {
             server.recall(principal).await;
             match server.known_tools(principal) {
-                Some(tools) => Ok(tools),
-                None => server.list_within(principal, self.shared.options.listing).await,
+                Some(tools) if !server.is_list_due() => Ok(tools),
+                known => {
+                    let listed = server.list_within(principal, self.shared.options.listing).await;
+                    listed.or_else(|reason| known.ok_or(reason))
+                }
             }
         }))
         .await;

@@ -1,11 +1,14 @@
 //! A server that runs as a child process: its streams, its last output, its termination.
 
 use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
@@ -24,10 +27,15 @@ const LINE_KEPT: usize = 160;
 /// Maximum number of bytes kept of a line before its secrets are redacted and it is cut.
 const LINE_READ: usize = 8 << 10;
 
+/// Number of bytes of the standard output in which lines are looked for that are no messages.
+const OVERHEARD: usize = 16 << 10;
+
 /// The process of a server; the process and its children are killed when this is dropped.
 pub(super) struct ServerProcess {
     group: Arc<ProcessGroup>,
     said: Arc<Mutex<VecDeque<String>>>,
+    /// The lines of its standard output that are no messages, from before it answered.
+    printed: Arc<Mutex<VecDeque<String>>>,
     /// The exit status of the process, once it has exited.
     exit: watch::Receiver<Option<Option<ExitStatus>>>,
     /// False once its standard error has been read to its end.
@@ -43,7 +51,7 @@ impl ServerProcess {
         config: &ServerConfig,
         lifeline: &Arc<Lifeline>,
         secrets: &Secrets,
-    ) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
+    ) -> Result<(ServerProcess, Overheard, ChildStdin), String> {
         let Ok(Endpoint::Process { command: program, arguments, environment, folder }) = &config.endpoint else {
             return Err("it is not a process".into());
         };
@@ -68,6 +76,15 @@ impl ServerProcess {
         let (talk, talking) = watch::channel(true);
         let lines = Arc::clone(&said);
         let (name, secrets) = (config.name.clone(), secrets.clone());
+        let printed = Arc::default();
+        let output = Overheard {
+            output,
+            lines: Arc::clone(&printed),
+            line: Vec::new(),
+            left: OVERHEARD,
+            name: name.clone(),
+            secrets: secrets.clone(),
+        };
         tokio::spawn(async move {
             drain(errors, &name, &lines, &secrets).await;
             talk.send_replace(false);
@@ -83,7 +100,7 @@ impl ServerProcess {
                 group.kill();
             }
         });
-        Ok((ServerProcess { group, said, exit, talking }, output, input))
+        Ok((ServerProcess { group, said, printed, exit, talking }, output, input))
     }
 
     /// Returns the exit status of the process and its last output, for an error message. Waits up to 200 ms for both,
@@ -100,13 +117,14 @@ impl ServerProcess {
             Some(None) => Some("it ended".to_owned()),
             None => None,
         };
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = Vec::from_iter(said.iter().map(String::as_str)).join(" / ");
-        let said = (!said.is_empty()).then(|| format!("it said: {said}"));
-        match (ended, said) {
-            (Some(ended), Some(said)) => Some(format!("{ended}; {said}")),
-            (ended, said) => ended.or(said),
-        }
+        let said = joined(&self.said).map(|said| format!("it said: {said}"));
+        let printed = joined(&self.printed).map(|printed| {
+            let is_address = printed.contains("http://") || printed.contains("https://");
+            let hint = if is_address { "; a server that listens at an address is configured by its `url`" } else { "" };
+            format!("its standard output, which is for messages of MCP alone, was: {printed}{hint}")
+        });
+        let words: Vec<String> = [ended, said, printed].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// True while the process runs; false once it has exited or is stopped by a signal.
@@ -126,6 +144,53 @@ impl ServerProcess {
             }
         }
         self.group.kill();
+    }
+}
+
+/// Returns the lines as one; `None` if there are none.
+fn joined(lines: &Mutex<VecDeque<String>>) -> Option<String> {
+    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    let joined = Vec::from_iter(lines.iter().map(String::as_str)).join(" / ");
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// The standard output of a server, of whose beginning the lines are kept that are no messages: many servers report there
+/// why they cannot start.
+pub(super) struct Overheard {
+    output: ChildStdout,
+    lines: Arc<Mutex<VecDeque<String>>>,
+    line: Vec<u8>,
+    /// The number of bytes that are still looked at.
+    left: usize,
+    name: String,
+    secrets: Secrets,
+}
+
+impl Overheard {
+    fn hear(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(self.left)];
+        self.left -= bytes.len();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || self.left == 0 {
+                let line = std::mem::take(&mut self.line);
+                if !matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
+                    keep(&line, &self.name, &self.lines, &self.secrets);
+                }
+            }
+        }
+    }
+}
+
+impl AsyncRead for Overheard {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut this.output).poll_read(context, buffer);
+        if this.left > 0 {
+            this.hear(&buffer.filled()[before..]);
+        }
+        read
     }
 }
 

@@ -67,6 +67,9 @@ impl Seen {
             ToolReply::Text(_) if self.is_due() => shape.add("string"),
             _ => return false,
         }
+        if shape.is_soft_error() {
+            return false;
+        }
         shape.settle(Some(&self.shape), words);
         let mut merged = self.shape.clone();
         merged.merge(shape);
@@ -132,6 +135,16 @@ impl Shape {
         if !is_known {
             self.types.push(name);
         }
+    }
+
+    /// True for the shape of a failure that a tool reports as a result: `{"error": …}`, alone or beside what describes it.
+    fn is_soft_error(&self) -> bool {
+        const BESIDE: [&str; 8] = ["message", "code", "status", "success", "ok", "details", "type", "hint"];
+        let is_error = |name: &str| name.eq_ignore_ascii_case("error") || name.eq_ignore_ascii_case("errors");
+        let is_said = |field: &Field| !matches!(field.shape.types.as_slice(), ["null"] | ["boolean"]);
+        self.types == ["object"]
+            && self.fields.iter().any(|(name, field)| is_error(name) && is_said(field))
+            && self.fields.keys().all(|name| is_error(name) || BESIDE.contains(&name.to_lowercase().as_str()))
     }
 
     /// Turns a record into a dictionary.
@@ -417,6 +430,15 @@ mod tests {
         assert_eq!(seen(&[result]), expected);
         assert_eq!(seen(&[result, "[]", result]), expected);
         assert_eq!(Seen::of(&expected).schema(), Some(expected));
+    }
+
+    #[test]
+    fn failures_that_are_reported_as_results_are_not_learned() {
+        let failed = r#"{"error": "no such ticket", "code": 404}"#;
+        assert_eq!(seen(&[failed]), Value::Null);
+        assert_eq!(seen(&[r#"{"id": 1}"#, failed]), seen(&[r#"{"id": 1}"#]));
+        assert_ne!(seen(&[r#"{"error": null, "rows": [1]}"#]), Value::Null);
+        assert_ne!(seen(&[r#"{"error": "late", "rows": [1]}"#]), Value::Null);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
 use rmcp::transport::Transport;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::config::{Endpoint, HttpTransport, ServerConfig};
@@ -22,7 +22,7 @@ use crate::server::transport::lines::Lines;
 use super::client::Client;
 use super::connection::Connection;
 use super::login::Login;
-use super::process::ServerProcess;
+use super::process::{Overheard, ServerProcess};
 use super::{http, sse};
 
 /// Timeout of the handshake, unless the configuration of the server sets one. The first start of a server from a
@@ -50,25 +50,42 @@ impl Start {
     /// # Errors
     /// Returns the reason, with the last output of the server.
     pub(super) async fn connect(&self) -> Result<Connection, String> {
-        let outcome = match self.connect_as(ClientLifecycleMode::Initialize).await {
-            // A server that knows only the protocol version without a handshake refuses `initialize`.
-            Err(Refusal::Protocol(reason)) => {
-                let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-                self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
+        let latest = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        let outcome = match self.connect_as(ClientLifecycleMode::Initialize, latest.clone()).await {
+            Err(Refusal::Protocol(reason)) => self.connect_otherwise(&reason).await.ok_or(reason),
+            Err(Refusal::Status(400, reason)) if names_version(&reason) => {
+                self.connect_otherwise(&reason).await.ok_or(reason)
             }
             outcome => outcome.map_err(Refusal::reason),
         };
         outcome.map_err(|reason| self.secrets.redact_own(reason))
     }
 
-    async fn connect_as(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, Refusal> {
+    /// Connects to a server that has refused the handshake for that reason: in an older version of the protocol if the
+    /// reason is the version, and in the version without a handshake.
+    async fn connect_otherwise(&self, reason: &str) -> Option<Connection> {
+        for version in older_versions(reason) {
+            if let Ok(connection) = self.connect_as(ClientLifecycleMode::Initialize, version).await {
+                return Some(connection);
+            }
+        }
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = ClientLifecycleMode::Discover { preferred_versions };
+        self.connect_as(lifecycle, ProtocolVersion::LATEST_WITH_INITIALIZE).await.ok()
+    }
+
+    async fn connect_as(
+        &self,
+        lifecycle: ClientLifecycleMode,
+        version: ProtocolVersion,
+    ) -> Result<Connection, Refusal> {
         let ended = CancellationToken::new();
         let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
         match endpoint {
             Endpoint::Process { .. } => {
                 let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
                 let transport = Lines::new(output, input, self.largest, ended.clone());
-                match self.shake_hands(transport, lifecycle, ended).await {
+                match self.shake_hands(transport, (lifecycle, version), ended).await {
                     Ok(connection) => Ok(connection.to(process)),
                     Err(refusal) => Err(match (refusal, process.last_words().await) {
                         (refusal, None) => refusal,
@@ -78,16 +95,17 @@ impl Start {
                 }
             }
             Endpoint::Http { url, transport: HttpTransport::Sse, headers } => {
-                self.connect_by_events(url, headers, lifecycle, ended).await
+                self.connect_by_events(url, headers, (lifecycle, version), ended).await
             }
             Endpoint::Http { url, transport, headers } => {
                 let login = Login::new(self.logins.as_deref(), url, &self.secrets);
                 let streamable = http::transport(url, headers, self.largest, &login);
                 let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
-                match self.shake_hands(streamable.map_err(Refusal::Other)?, lifecycle.clone(), ended.clone()).await {
+                let manner = (lifecycle, version);
+                match self.shake_hands(streamable.map_err(Refusal::Other)?, manner.clone(), ended.clone()).await {
                     // MCP requires clients that support older servers to take this status for one.
                     Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
-                        let older = self.connect_by_events(url, headers, lifecycle, ended).await;
+                        let older = self.connect_by_events(url, headers, manner, ended).await;
                         older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
                     }
                     // A configured `Authorization` header means that no login is wanted.
@@ -108,12 +126,12 @@ impl Start {
         &self,
         url: &str,
         headers: &BTreeMap<String, String>,
-        lifecycle: ClientLifecycleMode,
+        manner: Manner,
         ended: CancellationToken,
     ) -> Result<Connection, Refusal> {
         let opening = sse::transport(url, headers, self.largest, ended.clone());
         let opened = tokio::time::timeout(self.patience(), opening).await.map_err(|_| self.silence())?;
-        self.shake_hands(opened.map_err(Refusal::Other)?, lifecycle, ended).await
+        self.shake_hands(opened.map_err(Refusal::Other)?, manner, ended).await
     }
 
     /// Lets a person log in; see [`Login::log_in`].
@@ -157,7 +175,7 @@ impl Start {
 
     /// On Linux a child dies with the thread that started it, so the server is started on a thread of the runtime,
     /// whichever thread calls this.
-    async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
+    async fn start_process(&self) -> Result<(ServerProcess, Overheard, ChildStdin), String> {
         let (config, lifeline, secrets) = (self.config.clone(), Arc::clone(&self.lifeline), self.secrets.clone());
         let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline, &secrets) });
         starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
@@ -166,14 +184,14 @@ impl Start {
     async fn shake_hands<T>(
         &self,
         transport: T,
-        lifecycle: ClientLifecycleMode,
+        (lifecycle, version): Manner,
         ended: CancellationToken,
     ) -> Result<Connection, Refusal>
     where
         T: Transport<RoleClient> + 'static,
     {
         let list_changed = Arc::new(AtomicBool::new(false));
-        let client = Client { list_changed: Arc::clone(&list_changed) };
+        let client = Client { list_changed: Arc::clone(&list_changed), version };
         let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
         let running = match tokio::time::timeout(self.patience(), serving).await {
             Ok(Ok(running)) => running,
@@ -182,6 +200,27 @@ impl Start {
         };
         Ok(Connection::new(&self.config.name, running, list_changed, ended, self.secrets.clone()))
     }
+}
+
+/// The way in which a connection is opened, and the version of the protocol that is proposed in a handshake.
+type Manner = (ClientLifecycleMode, ProtocolVersion);
+
+/// The older versions of the protocol, the latest first.
+const OLDER: [ProtocolVersion; 3] =
+    [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_03_26, ProtocolVersion::V_2024_11_05];
+
+/// Returns whether a server refuses the version of the protocol for that reason.
+fn names_version(reason: &str) -> bool {
+    reason.to_lowercase().contains("version")
+}
+
+/// Returns the older versions to try with a server that has refused ours: those that it names, or else all.
+fn older_versions(reason: &str) -> Vec<ProtocolVersion> {
+    if !names_version(reason) {
+        return Vec::new();
+    }
+    let named: Vec<ProtocolVersion> = OLDER.into_iter().filter(|version| reason.contains(version.as_str())).collect();
+    if named.is_empty() { OLDER.to_vec() } else { named }
 }
 
 /// The reason why there is no connection: an error reply of the server, an HTTP status, or anything else.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{HeaderName, HeaderValue, StatusCode};
 use futures::stream::{BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Client, RequestBuilder, Response};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -19,7 +19,7 @@ use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSIO
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use crate::server::transport::envelope::Envelope;
@@ -28,6 +28,10 @@ use crate::server::transport::lines;
 
 /// Maximum size of the body of a response that is not a success, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
+
+/// The beginnings of a text with a byte order mark, and of data that is compressed with gzip.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const GZIP: &[u8] = b"\x1f\x8b";
 
 type Failure = StreamableHttpError<reqwest::Error>;
 
@@ -75,17 +79,26 @@ impl Http {
             }
             _ => {}
         }
+        if status.is_redirection() {
+            let target = response.headers().get(LOCATION).map(|target| lossy(target.as_bytes())).unwrap_or_default();
+            // The query may have credentials.
+            let target = target.split(['?', '#']).next().unwrap_or_default().to_owned();
+            return Err(unexpected(status, format!("it redirects to {target}, which is not followed").as_bytes()));
+        }
         let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, LARGEST_ERROR).await.unwrap_or_default().unwrap_or_default();
+        // Other JSON is quoted with the status.
+        let is_json = is_json && names_protocol(&body);
         let id = id_of(message);
         let error = is_json.then(|| lenient::read::<RoleClient>(&body, id.map_or(Waits::Nobody, Waits::This)).ok());
         let error = error.flatten().filter(|reply| matches!(reply, JsonRpcMessage::Error(_)));
         if let Some(session) = session
             && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::GONE)
         {
-            let names_session = lossy(&body).to_lowercase().contains("session");
             let is_plain = error.is_none() && self.has_worked_in(session);
-            if status == StatusCode::NOT_FOUND || names_session || is_plain {
+            // An error with the identity of the request comes from whatever has carried it out.
+            let is_answer = error.is_some() && id.is_some_and(|id| has_identity(&body, id));
+            if names_session(&body) && !is_answer || status == StatusCode::NOT_FOUND && !is_answer || is_plain {
                 return Err(StreamableHttpError::SessionExpired);
             }
         }
@@ -107,6 +120,17 @@ fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
         JsonRpcMessage::Request(request) => Some(&request.id),
         _ => None,
     }
+}
+
+/// Returns whether a text says that the server does not know our session, in the words of the SDKs.
+fn names_session(body: &[u8]) -> bool {
+    let words = lossy(body).to_lowercase();
+    words.contains("session") || words.contains("not initialized")
+}
+
+/// Returns whether a message in JSON has the identity of a request.
+fn has_identity(body: &[u8], id: &RequestId) -> bool {
+    serde_json::from_slice::<Value>(body).is_ok_and(|message| message.get("id") == Some(&json!(id)))
 }
 
 /// The error for a status, with the server's words.
@@ -139,6 +163,11 @@ async fn limited(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>
 
 /// Reads the body of a reply; the problem of one that cannot be read is the answer to the request.
 fn reply(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    if body.starts_with(GZIP) {
+        let message = "it is compressed with gzip, which was not asked for".to_owned();
+        return JsonRpcMessage::error(ErrorData::new(lines::UNREADABLE, message, None), Some(id.clone()));
+    }
     let envelope = Envelope::of(body);
     if let Some(problem) = lines::problem_of(&envelope) {
         return JsonRpcMessage::error(problem, Some(id.clone()));
@@ -161,6 +190,18 @@ fn reply(body: &[u8], id: &RequestId) -> ServerJsonRpcMessage {
         let message = format!("the message is not JSON-RPC: {problem}");
         JsonRpcMessage::error(ErrorData::new(lines::UNREADABLE, message, None), Some(id.clone()))
     })
+}
+
+/// Returns whether a body is a message, although its type says something else.
+fn is_message(body: &[u8], id: &RequestId) -> bool {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    let is_sound = lines::problem_of(&Envelope::of(body)).is_none();
+    is_sound && names_protocol(body) && lenient::read::<RoleClient>(body, Waits::This(id)).is_ok()
+}
+
+/// Returns whether a text has the key by which a message of JSON-RPC is known.
+fn names_protocol(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"\"jsonrpc\"").is_some()
 }
 
 /// The name of an event that is too large to be read.
@@ -193,19 +234,22 @@ fn events(response: Response, most: usize, id: RequestId) -> Events {
     SseStream::from_bytes_stream(ended).map(move |event| event.map(|event| mended(event, Some(&id)))).boxed()
 }
 
-/// Returns an event with its message as rmcp reads it.
+/// Returns an event with its message as rmcp reads it. Data that is no message, such as that of a `ping`, is left out.
 fn mended(mut event: Sse, id: Option<&RequestId>) -> Sse {
     let is_whole = event.event.as_deref() != Some(CUT);
-    let data = event.data.as_deref().filter(|data| is_whole && data.trim_start().starts_with('{'));
-    let Some(data) = data else { return event };
+    let Some(data) = event.data.as_deref().filter(|data| is_whole && !data.trim().is_empty()) else { return event };
     // Some servers give events of messages a name.
     event.event = None;
-    let read = lenient::read_and_compare::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This));
-    if let Ok((message, true)) = read
-        && let Ok(text) = serde_json::to_string(&message)
-    {
-        event.data = Some(text);
-    }
+    let text = match lenient::read_and_compare::<RoleClient>(data.as_bytes(), id.map_or(Waits::Nobody, Waits::This)) {
+        Ok((_, false)) => return event,
+        Ok((message, true)) => serde_json::to_string(&message).ok(),
+        // What was meant as the reply is an error at once.
+        Err(_) if data.contains("\"jsonrpc\"") => {
+            id.and_then(|id| serde_json::to_string(&reply(data.as_bytes(), id)).ok())
+        }
+        Err(_) => None,
+    };
+    event.data = text;
     event
 }
 
@@ -299,12 +343,13 @@ impl StreamableHttpClient for Http {
             let events = events(response, max_sse_event_size, id.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, opened));
         }
-        if !is_of(&response, JSON_MIME_TYPE) {
-            let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
-            return Err(StreamableHttpError::UnexpectedContentType(kind));
-        }
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
+        let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, self.largest).await.map_err(StreamableHttpError::Client)?;
         let body = body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: self.largest })?;
+        if !is_json && !is_message(&body, id) {
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
         Ok(StreamableHttpPostResponse::Json(reply(&body, id), opened))
     }
 
@@ -381,12 +426,35 @@ mod tests {
     }
 
     #[test]
+    fn data_that_is_no_message_is_left_out() {
+        let id = RequestId::Number(2);
+        for data in ["hello", "{}", "[DONE]", "[1]"] {
+            assert_eq!(mended(Sse::default().data(data), Some(&id)).data, None, "{data}");
+        }
+        let broken = mended(Sse::default().data("{\"jsonrpc\": \"2.0\", \"id\": 2, \"result\": {"), Some(&id));
+        assert!(broken.data.is_some_and(|data| data.contains("\"error\"")), "it is the answer");
+    }
+
+    #[test]
+    fn messages_are_read_whatever_their_type() {
+        let id = RequestId::Number(2);
+        let whole = br#"{"jsonrpc": "2.0", "id": 2, "result": {"content": []}}"#;
+        assert!(is_message(whole, &id));
+        assert!(is_message(&[BYTE_ORDER_MARK, whole].concat(), &id));
+        assert!(matches!(reply(&[BYTE_ORDER_MARK, whole].concat(), &id), JsonRpcMessage::Response(_)));
+        assert!(!is_message(b"<html>Please log in</html>", &id));
+        assert!(!is_message(br#"{"error": "late"}"#, &id));
+        let JsonRpcMessage::Error(error) = reply(&[GZIP, b"..."].concat(), &id) else { panic!("no error") };
+        assert_eq!(error.error.message, "it is compressed with gzip, which was not asked for");
+    }
+
+    #[test]
     fn an_event_is_a_message_whatever_its_name() {
         let id = RequestId::Number(2);
         let data = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"quota"}}"#;
         let event = mended(Sse::default().event("error").data(data), Some(&id));
         assert_eq!(event.event, None);
-        let data: serde_json::Value = serde_json::from_str(&event.data.expect("data")).expect("JSON");
-        assert_eq!((&data["id"], &data["error"]["message"]), (&serde_json::json!(2), &serde_json::json!("quota")));
+        let data: Value = serde_json::from_str(&event.data.expect("data")).expect("JSON");
+        assert_eq!((&data["id"], &data["error"]["message"]), (&json!(2), &json!("quota")));
     }
 }

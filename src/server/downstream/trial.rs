@@ -8,6 +8,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::expansion::{COLLECTING, Graph, Unchecked, WORK};
+use super::nullable;
 use super::patterns::{AUTOMATON, Patterns};
 
 /// The compiled schema of a tool's arguments.
@@ -29,6 +30,8 @@ impl Schema {
     /// # Errors
     /// Returns the reason if arguments are not validated with it.
     pub(super) fn of(schema: &Value) -> Result<Schema, Unchecked> {
+        let nullable = nullable::with_null(schema);
+        let schema = nullable.as_ref().unwrap_or(schema);
         let patterns = Patterns::of(schema)?;
         let (supported, unsupported) = match patterns.without_unsupported(schema) {
             Some((supported, unsupported)) => (Cow::Owned(supported), unsupported),

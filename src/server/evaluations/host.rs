@@ -182,6 +182,15 @@ impl Host for EvaluationHost {
         self.calls().wait(listing).unwrap_or_else(|_| Err(stopped(server)))
     }
 
+    fn tools_anew(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let listing = self.parts.downstreams.tools_anew(&self.parts.identity.principal, server);
+        self.calls().wait(listing).ok().flatten()
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.parts.downstreams.instructions(server)
+    }
+
     fn denied(&self, server: &str) -> Vec<(String, String)> {
         self.parts.downstreams.denied(server)
     }

@@ -24,6 +24,9 @@ pub(in crate::server) struct Declaration {
     pub(in crate::server) annotations: Value,
 }
 
+/// The name under which a server's instructions are pinned.
+pub(super) const INSTRUCTIONS: &str = "the instructions of the server";
+
 /// The names of the hints in annotations.
 const READ_ONLY: &str = "readOnlyHint";
 const DESTRUCTIVE: &str = "destructiveHint";
@@ -72,6 +75,11 @@ impl Declaration {
             output_schema: tool.output_schema,
             annotations: secrets.redact_value(self.annotations),
         })
+    }
+
+    /// What a server says about its use, as a declaration that is pinned beside those of its tools.
+    pub(in crate::server) fn of_instructions(said: String) -> Declaration {
+        Declaration { description: Some(said), ..Declaration::unknown(INSTRUCTIONS) }
     }
 
     /// The declaration of a tool about which nothing is known but its name.

@@ -153,6 +153,18 @@ impl ServerPins {
         }
     }
 
+    /// Returns the instructions of a server as they may be shown: those that are pinned, with a warning if they read like
+    /// an injection, or why they are not shown.
+    pub(in crate::server) fn instructions(&self, Vetted { tool, standing }: Vetted) -> String {
+        match standing.held {
+            Some(_) => format!(
+                "(held: the server has changed its instructions, and no person has accepted that; `lispbox config review {}` shows the difference)",
+                foreign_text::name(&self.server)
+            ),
+            None => tool.description.clone(),
+        }
+    }
+
     fn unpinned(&self, tool: &Declaration) -> Vetted {
         let suspicions = tool.suspicions(&mut DeclaredTexts::default());
         let is_nameable = suspicions.names.is_empty();

@@ -1,16 +1,16 @@
 //! The places of records: a file per server in a folder, or a record per server in a store.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::server::config::{Endpoint, ServerConfig};
 use crate::server::identity::sha256_of_json;
-use crate::server::system::folders::{make_private, readable, replace};
+use crate::server::system::folders::{lock, make_private, readable, replace};
 use crate::store::{Key, LEASE, OWN, PERMANENT, Problem, Store, wait_for_lease};
 
 use super::record::{Record, VERSION};
@@ -20,9 +20,6 @@ const LARGEST: u64 = 32 << 20;
 
 /// The time for which a process waits for another one that changes a record.
 const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
-
-/// Polling interval during that wait.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The number of attempts to change a record that another process changes at the same time.
 const ATTEMPTS: usize = 5;
@@ -162,7 +159,7 @@ fn read_file(file: &Path) -> Result<Option<Record>, String> {
 }
 
 fn update_file<R>(file: &Path, server: &str, mut change: impl FnMut(&mut Record) -> R) -> Result<Updated<R>, String> {
-    let locked = lock(file);
+    let locked = lock(&file.with_extension("lock"), PATIENCE);
     let before = read_file(file)?;
     let mut record = before.clone().unwrap_or_else(|| Record::new(server));
     let outcome = change(&mut record);
@@ -171,23 +168,6 @@ fn update_file<R>(file: &Path, server: &str, mut change: impl FnMut(&mut Record)
     }
     let written = locked.and_then(|_lock| replace(file, encode(&record).as_bytes()));
     Ok((outcome, written.err().map(|problem| format!("{}: {problem}", file.display()))))
-}
-
-/// Locks a record for changes, until the file that is returned is closed.
-fn lock(file: &Path) -> io::Result<File> {
-    let lock = file.with_extension("lock");
-    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-    let lock_file = File::options().create(true).truncate(false).write(true).open(&lock)?;
-    make_private(&lock)?;
-    let begun = Instant::now();
-    loop {
-        match lock_file.try_lock() {
-            Ok(()) => return Ok(lock_file),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process changes the pins")),
-            Err(TryLockError::Error(problem)) => return Err(problem),
-        }
-    }
 }
 
 fn encode(record: &Record) -> String {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::confusable_detection::skeleton;
 
-use crate::lang::internal::{canonical, foreign_text};
+use crate::lang::internal::{canonical_tool, foreign_text};
 use crate::server::config::Pinning;
 use crate::server::quarantine::{DeclaredTexts, declaration_rules};
 
-use super::declaration::{Declaration, Suspicions};
+use super::declaration::{Declaration, INSTRUCTIONS, Suspicions};
 use super::standing::{Held, PinReport, Standing};
 
 /// The version of the text of a record.
@@ -99,7 +99,7 @@ impl Record {
     fn gone(&self, listed: &[Declaration]) -> HashMap<String, String> {
         let listed: HashSet<&str> = listed.iter().map(|tool| tool.name.as_str()).collect();
         let gone = self.tools.keys().filter(|name| !listed.contains(name.as_str()));
-        gone.map(|name| (canonical(name), name.clone())).collect()
+        gone.map(|name| (canonical_tool(name), name.clone())).collect()
     }
 
     /// Returns the pins whose names are like those of listed tools without a pin, by the form in which they are. So a
@@ -138,7 +138,7 @@ fn likeness(name: &str) -> String {
     };
     let compatible: String = name.nfkc().collect();
     let looks: String = skeleton(&visible(&compatible)).collect();
-    canonical(&visible(&looks))
+    canonical_tool(&visible(&looks))
 }
 
 impl PinReport {
@@ -163,7 +163,7 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
     let vettings = listed.iter().map(|tool| {
         let digest = tool.digest();
         let is_known = record.tools.contains_key(&tool.name);
-        let known = if is_known { Some(tool.name.clone()) } else { gone.remove(&canonical(&tool.name)) };
+        let known = if is_known { Some(tool.name.clone()) } else { gone.remove(&canonical_tool(&tool.name)) };
         match known {
             Some(name) => {
                 let mut pin = record.tools.remove(&name).expect("the name of a pin");
@@ -189,11 +189,14 @@ pub(super) fn vet(record: &mut Record, listed: &[Declaration], mode: Pinning, no
                 vetting
             }
             None => {
-                let pin = Pin::new(tool.clone(), digest, now, !is_first_sight, &mut checked);
+                let is_new = !is_first_sight && tool.name != INSTRUCTIONS;
+                let pin = Pin::new(tool.clone(), digest, now, is_new, &mut checked);
                 let standing = pin.standing();
                 report.suspect(&pin);
                 record.tools.insert(tool.name.clone(), pin);
-                if is_first_sight {
+                if tool.name == INSTRUCTIONS {
+                    // They are no tool, and records of earlier versions lack them.
+                } else if is_first_sight {
                     report.pinned += 1;
                 } else {
                     report.new.push(tool.name.clone());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::lang::internal::{canonical, kebab};
+use crate::lang::internal::{canonical_tool, kebab, writable};
 
 /// A name in the forms against which patterns are matched.
 #[derive(Debug)]
@@ -15,7 +15,8 @@ pub(in crate::server) struct Name<'a> {
 
 impl<'a> Name<'a> {
     pub(in crate::server) fn new(text: &'a str) -> Name<'a> {
-        Name { text, canonical: canonical(text), kebab: kebab(text) }
+        // Programs, and so rules, may write a name without the characters that no name in a program has.
+        Name { text, canonical: canonical_tool(text), kebab: kebab(&writable(text)) }
     }
 }
 
@@ -35,7 +36,7 @@ impl Names {
         let all: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut twins: HashMap<String, Vec<String>> = HashMap::new();
         for name in &all {
-            twins.entry(canonical(name)).or_default().push(name.clone());
+            twins.entry(canonical_tool(name)).or_default().push(name.clone());
         }
         twins.retain(|_, names| names.len() > 1);
         Names { all, twins }

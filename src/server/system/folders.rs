@@ -1,8 +1,9 @@
 //! The folders in which this system keeps a user's files.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Returns the folder that an environment variable names.
 fn named(variable: &str) -> Option<PathBuf> {
@@ -76,6 +77,27 @@ pub(in crate::server) fn replace(file: &Path, content: &[u8]) -> io::Result<()> 
     written.and_then(|()| fs::rename(&draft, file)).inspect_err(|_| {
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// Locks a file for all processes of the user, until the file that is returned is closed. Blocks for up to `patience`.
+///
+/// # Errors
+/// Returns an error if another process holds the lock for longer, or the file cannot be created.
+pub(in crate::server) fn lock(file: &Path, patience: Duration) -> io::Result<File> {
+    /// The time between two attempts.
+    const LOOK: Duration = Duration::from_millis(20);
+    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+    let lock_file = File::options().create(true).truncate(false).write(true).open(file)?;
+    make_private(file)?;
+    let begun = Instant::now();
+    loop {
+        match lock_file.try_lock() {
+            Ok(()) => return Ok(lock_file),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => std::thread::park_timeout(LOOK),
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process holds the lock")),
+            Err(TryLockError::Error(problem)) => return Err(problem),
+        }
+    }
 }
 
 /// Restricts a file and its folder to their owner, if the system has such permissions.

@@ -318,12 +318,60 @@ pub(in crate::server) fn output_is_closed() -> bool {
 
 /// Returns why a program did not start, without the paths of this machine.
 pub(in crate::server) fn start_problem(program: &str, problem: &io::Error) -> String {
-    let name = std::path::Path::new(program)
-        .file_name()
-        .map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned());
+    let (path, name) = (std::path::Path::new(program), shown(program));
     match problem.kind() {
-        io::ErrorKind::NotFound => format!("the command `{name}` was not found"),
+        io::ErrorKind::NotFound if let Some(interpreter) = interpreter(path) => {
+            format!(
+                "the command `{name}` cannot be run: its interpreter `{interpreter}`, which its first line names, was not found"
+            )
+        }
+        io::ErrorKind::NotFound => format!("the command `{name}` was not found{}", hint(program)),
+        io::ErrorKind::PermissionDenied if path.is_dir() => format!("the command `{name}` is a folder"),
         io::ErrorKind::PermissionDenied => format!("the command `{name}` is not executable"),
         _ => format!("the command `{name}` could not be run: {problem}"),
+    }
+}
+
+/// Returns the interpreter that the first line of a script names.
+fn interpreter(script: &std::path::Path) -> Option<String> {
+    const LONGEST: u64 = 256;
+    let mut line = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(script).ok()?, LONGEST), &mut line).ok()?;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    let named = line.strip_prefix("#!")?.lines().next()?.split_whitespace().next()?;
+    Some(named.chars().filter(|c| !c.is_control()).take(80).collect())
+}
+
+/// Returns the first word of a program that is a whole command line.
+fn first_of_line(program: &str) -> Option<&str> {
+    let (first, _) = program.trim().split_once(char::is_whitespace)?;
+    // A path may contain blanks.
+    let is_path = first.contains(['/', '\\']) && !first.starts_with('~');
+    (!is_path || std::path::Path::new(first).is_file()).then_some(first)
+}
+
+/// Returns a program as messages name it: without its folder, and without the arguments and values of a command line.
+fn shown(program: &str) -> String {
+    let without_folder = |path: &str| {
+        let name = std::path::Path::new(path).file_name();
+        name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    match first_of_line(program) {
+        Some(first) if let Some((variable, _)) = first.split_once('=') => format!("{variable}=…"),
+        Some(first) => format!("{} …", without_folder(first)),
+        None => without_folder(program),
+    }
+}
+
+/// Returns what may be wrong with a command that was not found.
+fn hint(program: &str) -> &'static str {
+    match first_of_line(program) {
+        _ if program.starts_with('~') => ": `~` is not expanded in `command`; `${HOME}` is",
+        Some(first) if first.contains('=') => {
+            ": `command` is one program; its arguments go into `args`, and variables into `env`"
+        }
+        Some(_) => ": `command` is one program; its arguments go into `args`",
+        None if !program.contains(['/', '\\']) => " in `PATH`; give its whole path, or a `PATH` in `env`",
+        None => "",
     }
 }

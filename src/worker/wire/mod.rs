@@ -106,6 +106,8 @@ pub(super) enum Question {
     Call(ToolCall),
     Decide(Vec<lang::Question>),
     Tools(String),
+    ToolsAnew(String),
+    Instructions(String),
     Denied(String),
     Catalogue,
     Search { query: String, most: usize },
@@ -123,6 +125,8 @@ pub(super) enum Answer {
     Called(ToolReply, Option<String>),
     Decided(Vec<Decision>),
     Tools(Result<Vec<Described>, ToolError>),
+    ToolsAnew(Option<Vec<Described>>),
+    Instructions(Option<String>),
     Denied(Vec<(String, String)>),
     Catalogue {
         tools: Vec<Described>,

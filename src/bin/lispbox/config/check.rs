@@ -82,6 +82,12 @@ impl Check {
                     for left_out in connections.downstreams().left_out(name) {
                         outln!("warning: {name}: {left_out}");
                     }
+                    for tool in tools {
+                        let (own, called) = (foreign_text::qualified(name, &tool.name), tool.call_name());
+                        if own != called {
+                            outln!("named   {name}: {} is called as {called}", foreign_text::name(&tool.name));
+                        }
+                    }
                     pinned(connections.downstreams(), name);
                     for warning in unchecked.iter().chain(unguarded) {
                         outln!("warning: {warning}");

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::internal::{canonical, foreign_text};
+use lispbox::lang::internal::{canonical_tool, foreign_text};
 use lispbox::server::{Checked, Connections, Downstreams, Review as Reviewed};
 
 use crate::context::Problem;
@@ -97,7 +97,8 @@ impl Wanted<'_> {
 
     /// Returns whether a change is one of this server or tool, whatever its digest is.
     fn names(&self, reviewed: &Reviewed) -> bool {
-        self.server == reviewed.server && self.tool.is_none_or(|tool| canonical(tool) == canonical(&reviewed.tool))
+        self.server == reviewed.server
+            && self.tool.is_none_or(|tool| canonical_tool(tool) == canonical_tool(&reviewed.tool))
     }
 }
 

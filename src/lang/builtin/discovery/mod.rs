@@ -1,6 +1,7 @@
 //! Discovery of servers and their tools, the language's functions, and the session's definitions. Programs (`dir`,
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
+mod argument;
 mod code;
 pub(crate) mod overview;
 mod places;
@@ -19,7 +20,7 @@ use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::list::List;
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use crate::value::print::{print_within, shown_name};
 use places::{namespace_named, namespaces};
 use std::fmt::Write;
@@ -59,8 +60,10 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = match arguments.get(1) {
         None => explain(machine, &name)?,
         Some(part) if part.as_name().is_some_and(|part| part.as_str() == "quoted") => explain_place(machine, &name)?,
-        Some(part) if part.as_name().is_some_and(|part| part.as_str() == "schema") => schemas(machine, &name)?,
-        Some(part) => return Err(Error::expected("`:schema`", part).into()),
+        Some(part) => match part.as_text() {
+            Some(part) => part_of(machine, &name, part)?,
+            None => return Err(Error::expected("`:schema`, or the name of an argument such as `:body`", part).into()),
+        },
     };
     machine.core.print(&text);
     Ok(Value::Nil)
@@ -72,11 +75,16 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Returns `UnknownName` with a suggestion of a similar name, or `NotAvailable` with advice on what to use instead.
 pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     let name = cut(name);
-    if let Some((name, ":schema")) = name.split_once(char::is_whitespace) {
-        return schemas(machine, name);
+    if let Some((name, part)) = name.split_once(char::is_whitespace)
+        && let Some(part) = part.trim().strip_prefix(':')
+    {
+        return part_of(machine, name, part);
     }
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
+    }
+    if machine.core.host.servers().iter().any(|server| server.name == name) {
+        return server_text(machine, name);
     }
     Err(nothing_called(machine, name).into())
 }
@@ -105,6 +113,32 @@ fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
                 .about(name)
                 .suggest(format!("see (doc {name})"))
                 .into())
+        }
+    }
+}
+
+/// Returns the text that `(doc name :part)` prints.
+fn part_of(machine: &mut Machine, name: &str, part: &str) -> Outcome<String> {
+    if part == "instructions" && machine.core.host.servers().iter().any(|server| server.name == name) {
+        let host = machine.core.host.clone();
+        // It says so when it is started.
+        let _ = machine.waiting(|| host.tools(name));
+        let said = instructions(machine, name, true);
+        return Ok(if said.is_empty() { format!("{} has no instructions\n", foreign_text::name(name)) } else { said });
+    }
+    if part == "schema" { schemas(machine, name) } else { argument(machine, name, part) }
+}
+
+/// Returns the text that `(doc name :body)` prints: an argument of a tool, or a field in it.
+fn argument(machine: &mut Machine, name: &str, path: &str) -> Outcome<String> {
+    match machine.tool_named(name)? {
+        Some(tool) => {
+            machine.charge(1_000)?;
+            Ok(argument::describe(&tool, cut(path))?)
+        }
+        None => {
+            let message = format!("there is no tool called `{name}`, and only tools have arguments to show");
+            Err(Error::new("UnknownName", message).about(name).suggest(format!("see (doc {name})")).into())
         }
     }
 }
@@ -175,10 +209,15 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
     match verb {
         "dir" => return one_place(machine, name),
         "apropos" => return search::search(machine, name),
-        "doc" if let Some((name, ":schema")) = name.split_once(char::is_whitespace) => return schemas(machine, name),
+        "doc"
+            if let Some((name, part)) = name.split_once(char::is_whitespace)
+                && let Some(part) = part.trim().strip_prefix(':') =>
+        {
+            return part_of(machine, name, part);
+        }
         "doc" => {}
         _ if verb.is_empty() => {}
-        tool if name == ":schema" => return schemas(machine, tool),
+        tool if let Some(part) = name.strip_prefix(':') => return part_of(machine, tool, part),
         _ => return search::search(machine, plain),
     }
     if let Some(text) = documentation(machine, name)? {
@@ -230,12 +269,12 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let servers = host.servers();
     let named = |fits: &dyn Fn(&str) -> bool| servers.iter().map(|server| &server.name).find(|server| fits(server));
     let name = named(&|server| server == name)
-        .or_else(|| named(&|server| canonical(server) == canonical(name)))
+        .or_else(|| named(&|server| canonical_tool(server) == canonical_tool(name)))
         .map_or_else(|| name.to_string(), |server| server.to_string());
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
         return match &*tools {
-            Ok(tools) => Ok(listed(tools, |tool| tool.signature())),
+            Ok(tools) => Ok(listed(tools, |tool| tool.signature()) + &instructions(machine, &name, false)),
             Err(error) => Err(Error::new(error.kind.code(), error.message.clone()).about(&name).into()),
         };
     }
@@ -252,6 +291,50 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         .into());
     };
     Ok(places::listing(&registry, namespace))
+}
+
+/// Maximum length of a server's instructions where they are not asked for, in bytes with our words.
+const INSTRUCTIONS: usize = 400;
+
+/// Returns what a server says about its use, as its words; empty if it says nothing. Without `is_whole` only the beginning.
+fn instructions(machine: &mut Machine, server: &str, is_whole: bool) -> String {
+    let host = machine.core.host.clone();
+    let said = machine.waiting(|| host.instructions(server));
+    let Some(said) = said.as_deref().filter(|said| !said.trim().is_empty()) else { return String::new() };
+    let name = foreign_text::name(server);
+    if is_whole {
+        let lines: String = foreign_text::lines(said).into_iter().map(|line| format!("  {line}\n")).collect();
+        return format!("The server {name} says, in its own words:\n{lines}");
+    }
+    let line = foreign_text::line(said);
+    let before = format!("The server {name} says: \"");
+    let whole = format!("{before}{line}\"\n");
+    if whole.len() <= INSTRUCTIONS {
+        return whole;
+    }
+    let after = format!("…\"  (doc {name} :instructions) shows the rest\n");
+    let room = INSTRUCTIONS.saturating_sub(before.len() + after.len());
+    format!("{before}{}{after}", &line[..line.floor_char_boundary(room)])
+}
+
+/// Documents a server: its description, the number of its tools, and what it says.
+fn server_text(machine: &mut Machine, name: &str) -> Outcome<String> {
+    let host = machine.core.host.clone();
+    let description = host.servers().iter().find(|server| server.name == name).map(|server| server.description.clone());
+    let tools = machine.waiting(|| host.tools(name));
+    let count = match &*tools {
+        Ok(tools) => tools.len(),
+        Err(error) => return Err(Error::new(error.kind.code(), error.message.clone()).about(name).into()),
+    };
+    let shown = foreign_text::name(name);
+    let mut out = format!("{shown}\n");
+    if let Some(line) = foreign_text::lines(&description.unwrap_or_default()).into_iter().next() {
+        let _ = writeln!(out, "  {line}");
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    let _ = writeln!(out, "  a server with {count} tool{plural}: (dir '{shown})");
+    out.push_str(&instructions(machine, name, false));
+    Ok(out)
 }
 
 /// Implements `(doc name)`: documents a definition, tool, builtin or form of the language.

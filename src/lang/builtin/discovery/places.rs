@@ -65,6 +65,11 @@ pub fn library_namespace(registry: &Registry, name: &str) -> Option<&'static str
     PURPOSES.iter().map(|(known, _)| *known).find(|known| *known == meant)
 }
 
+/// Returns whether the library has a namespace of exactly that name.
+pub fn is_of_library(name: &str) -> bool {
+    PURPOSES.iter().any(|(known, _)| *known == name)
+}
+
 fn purpose(namespace: &str) -> &str {
     PURPOSES.iter().find(|(name, _)| *name == namespace).map_or("functions of the host", |(_, purpose)| purpose)
 }

@@ -1,12 +1,18 @@
 //! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
+use super::super::library::LIBRARY;
 use super::super::pages::{has_pages, is_table};
+use super::places;
 use super::sentences::{first_sentence, remark};
 use super::shape::{Detail, Sketch, cut, literal};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
+use crate::registry::Registry;
+use crate::value::map::writable;
 use serde_json::Value as Json;
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 /// Maximum number of parameters shown, and maximum length of a parameter's name, in characters.
 const PARAMETERS: usize = 100;
@@ -14,6 +20,9 @@ const NAME: usize = 100;
 /// Maximum length of an argument's type: in a call, and on a line by itself.
 const KIND: usize = 60;
 const WIDE: usize = 400;
+
+/// Length from which the text of a schema says how to see a part of it, in bytes.
+const LONG: usize = 2_000;
 
 /// The maximum lengths of the parts of a line.
 #[derive(Clone, Copy)]
@@ -46,6 +55,12 @@ impl Tool {
         line(self, USUAL)
     }
 
+    /// Returns the name under which programs call the tool: `mail/send`, `weather/get-weather` if it is called `get
+    /// weather`, and `mcp__json__write` if the language has a function `json/write`.
+    pub fn call_name(&self) -> String {
+        call_name(self)
+    }
+
     /// Returns the shape of the result with its types, if anything is known of it: `[{:id string :size? integer}]`, or
     /// `seen [{:id string}]` if it was inferred from results.
     pub fn returns(&self) -> Option<String> {
@@ -66,18 +81,48 @@ pub fn line(tool: &Tool, widths: Widths) -> String {
     format!("{}{pages}", described.trim_end())
 }
 
+/// Returns the name under which programs call a tool. Characters that no name has are replaced: `get weather` is
+/// `get-weather`. A tool whose name is that of a function of the language, such as `write` of a server `json`, is called
+/// as `mcp__json__write`.
+pub fn call_name(tool: &Tool) -> String {
+    let (server, name) = (written_part(&tool.server), written_part(&tool.name));
+    let plain = format!("{server}/{name}");
+    if places::is_of_library(&tool.server) && is_of_language(&plain) {
+        return format!("mcp__{server}__{name}");
+    }
+    plain
+}
+
+/// Returns the name of a server or tool as programs write it; in quotes if there is no such spelling.
+fn written_part(name: &str) -> String {
+    let written = writable(name);
+    let is_usual = |c: char| c.is_alphanumeric() || "_./-!?*+$%&<>=|".contains(c);
+    let is_written = !written.is_empty() && written.chars().all(is_usual) && written.chars().nth(NAME).is_none();
+    if is_written && !matches!(written, Cow::Borrowed(_)) {
+        written.into_owned()
+    } else {
+        foreign_text::name(name).into_owned()
+    }
+}
+
+/// Returns whether the language has a function or form of that name.
+fn is_of_language(name: &str) -> bool {
+    static LANGUAGE: LazyLock<Option<Registry>> = LazyLock::new(|| Registry::new(&LIBRARY).ok());
+    LANGUAGE.as_ref().is_some_and(|registry| registry.entry(name).is_some())
+}
+
 /// Formats the call with its parameters, required ones first.
 pub fn call(tool: &Tool) -> String {
     let parameters = Parameter::all(tool, KIND);
     let shown = parameters.iter().take(PARAMETERS).map(|parameter| parameter.written(false));
     let more = if parameters.len() > PARAMETERS { " …" } else { "" };
-    format!("({}{}{more})", foreign_text::qualified(&tool.server, &tool.name), shown.collect::<String>())
+    format!("({}{}{more})", call_name(tool), shown.collect::<String>())
 }
 
 /// Formats the call with all required parameters, and as many optional ones as fit into `width` bytes. Remarks from
 /// their descriptions are added, first to the required ones, where there is room.
 fn call_within(tool: &Tool, width: usize) -> String {
-    let start = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
+    let start = format!("({}", call_name(tool));
     let parameters = Parameter::all(tool, KIND);
     let mut length = start.len() + 1;
     let mut shown: Vec<(&Parameter<'_>, bool)> = Vec::new();
@@ -200,9 +245,13 @@ pub fn full(tool: &Tool) -> String {
         Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server does not declare this"),
         None => {}
     }
-    let name = foreign_text::qualified(&tool.server, &tool.name);
+    let name = call_name(tool);
     if has_pages(tool) {
         let _ = writeln!(out, "  (all-pages {name} {{…}}) gives the items of all its pages");
+    }
+    let is_short = |parameter: &&Parameter<'_>| parameter.kind.contains('…');
+    if let Some(parameter) = parameters.iter().take(PARAMETERS).find(is_short) {
+        let _ = writeln!(out, "  (doc {name} {}) shows an argument in full", parameter.name);
     }
     let _ = writeln!(out, "  (doc {name} :schema) shows its JSON Schema");
     out
@@ -211,6 +260,12 @@ pub fn full(tool: &Tool) -> String {
 /// Formats the JSON Schemas of a tool as declared by its server.
 pub fn schemas(tool: &Tool) -> String {
     let mut out = format!("arguments {}\n", foreign_text::json(&tool.input_schema));
+    if out.len() > LONG
+        && let Some(parameter) = Parameter::all(tool, KIND).first()
+    {
+        let name = call_name(tool);
+        out.insert_str(0, &format!("(doc {name} {}) shows one argument; all of them:\n", parameter.name));
+    }
     if let Some(schema) = &tool.output_schema {
         let _ = writeln!(out, "returns {}", foreign_text::json(schema));
     }

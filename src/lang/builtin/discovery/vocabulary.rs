@@ -22,10 +22,10 @@ pub struct Word {
 }
 
 impl Word {
-    /// Creates the word of a tool, under its qualified name.
+    /// Creates the word of a tool, under the name by which programs call it.
     pub fn of_tool(tool: &Tool) -> Word {
         Word {
-            name: foreign_text::qualified(&tool.server, &tool.name),
+            name: signature::call_name(tool),
             call: signature::call(tool),
             summary: foreign_text::lines(&tool.description).into_iter().next().unwrap_or_default(),
         }

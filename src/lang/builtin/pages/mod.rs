@@ -4,12 +4,14 @@
 //! asked for: by a cursor, by a link, by the number of the page, or by the number of items to skip. The first reply and
 //! the names of the arguments decide on one of these schemes ([`scheme`]), which holds for all further pages.
 
+mod evidence;
 mod names;
 mod reply;
 mod scheme;
 mod walk;
 
-pub use names::{has_pages, is_table};
+pub use evidence::has_pages;
+pub use names::is_table;
 
 use super::arguments::take;
 use crate::error::{Error, Outcome};

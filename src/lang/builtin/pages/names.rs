@@ -90,6 +90,11 @@ impl Meaning {
         self.names().contains(&name)
     }
 
+    /// True if an argument of that canonical name is a cursor, without a reply that confirms it.
+    pub fn is_plain_cursor(name: &str) -> bool {
+        CURSORS[..PLAIN_CURSORS].contains(&name)
+    }
+
     fn fits(self, name: &str, schema: Option<&Json>) -> bool {
         let Some(place) = self.names().iter().position(|known| *known == name) else { return false };
         let number = schema.and_then(|schema| allows(schema, &["integer", "number"]));
@@ -104,7 +109,7 @@ impl Meaning {
 }
 
 /// Returns whether a schema allows one of the types; `None` if it names no types.
-fn allows(schema: &Json, types: &[&str]) -> Option<bool> {
+pub fn allows(schema: &Json, types: &[&str]) -> Option<bool> {
     let one = |kind: &Json| kind.as_str().is_some_and(|kind| types.contains(&kind));
     match schema.get("type") {
         Some(Json::Array(kinds)) => return Some(kinds.iter().any(one)),
@@ -159,7 +164,8 @@ impl<'a> Arguments<'a> {
         fitting.min_by_key(|name| place(name))
     }
 
-    fn schema(&self, name: &str) -> Option<&'a Json> {
+    /// Returns the declared schema of an argument.
+    pub fn schema(&self, name: &str) -> Option<&'a Json> {
         self.declared.as_ref()?.iter().find(|(known, _)| *known == name).map(|(_, schema)| *schema)
     }
 
@@ -206,20 +212,6 @@ pub fn number(value: &Value) -> Option<i64> {
         Value::Str(text) => text.as_str().parse().ok(),
         _ => None,
     }
-}
-
-/// Returns whether the arguments of a tool show that it replies page by page.
-pub fn has_pages(tool: &Tool) -> bool {
-    let none = Map::default();
-    let arguments = Arguments::new(Some(tool), &none);
-    let names = arguments.names();
-    let is_plain = |name: &&str| {
-        let (name, schema) = (canonical(name), arguments.schema(name));
-        CURSORS[..PLAIN_CURSORS].contains(&name.as_str())
-            || Meaning::Page.fits(&name, schema)
-            || Meaning::Offset.fits(&name, schema)
-    };
-    arguments.are_declared() && names.iter().any(is_plain)
 }
 
 /// Returns whether the result of a tool, as declared or seen, is a table: rows, with the names of their columns beside

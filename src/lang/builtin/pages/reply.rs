@@ -127,6 +127,11 @@ const OWN_PAGES: &[&str] = &["page", "pagenumber", "currentpage", "pageno", "pag
 const OWN_OFFSETS: &[&str] = &["offset", "skip", "startindex", "startat", "start", "from"];
 const OWN_LIMITS: &[&str] = &["limit", "perpage", "pagesize", "size", "maxresults", "itemsperpage"];
 
+/// Returns whether a scalar of that canonical name leads to the next page, or says how much there is.
+pub fn is_mark(name: &str) -> bool {
+    [NEXT_CURSORS, NEXT_OFFSETS, NEXT_PAGES, MORE, TOTAL_PAGES, TOTALS].into_iter().any(|names| names.contains(&name))
+}
+
 /// A scalar beside the items.
 pub struct Mark {
     /// The keys that lead to it.

@@ -1,6 +1,7 @@
 //! The steps of `all-pages`: one call each.
 
 use super::super::sequences::in_front;
+use super::evidence;
 use super::names::Arguments;
 use super::reply::{self, Page};
 use super::scheme::{Decision, Scheme};
@@ -242,6 +243,11 @@ fn step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Tool(tool) => Some(machine.known_tool(tool)?),
         _ => None,
     };
+    if walk.pages == 0
+        && let Some(refusal) = tool.as_deref().and_then(evidence::refusal)
+    {
+        return Err(refusal.into());
+    }
     loop {
         let reply = machine.call1(&walk.function.clone(), walk.request())?;
         reply.touch();

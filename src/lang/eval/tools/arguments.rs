@@ -1,12 +1,12 @@
 //! The arguments of a tool call: a map, keywords with values, or positional values.
 
-use super::{Pick, pick};
+use super::{Pick, pick_by};
 use crate::error::{Error, Outcome};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
 use crate::value::Value;
 use crate::value::function::ToolFunction;
-use crate::value::map::Map;
+use crate::value::map::{Map, canonical};
 use crate::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ const MOST_NAMES: usize = 64;
 ///
 /// # Errors
 /// Returns `ToolArgumentError` if names and positions are mixed, an argument is given twice, there are more values
-/// than arguments, or positional values leave out a required argument. The host validates arguments by name, and calls
-/// without arguments.
+/// than arguments, or positional values leave out a required argument; `arguments` are then unchanged. The host validates
+/// arguments by name, and calls without arguments.
 pub(super) fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
     let called = Called { tool: &function.tool, parameters: &function.parameters };
     match arguments {
@@ -96,11 +96,10 @@ impl Called<'_> {
             && arguments.iter().step_by(2).all(|key| !matches!(key, Value::Str(_)) && is_name(key))
     }
 
-    fn by_keywords(&self, arguments: &mut [Value]) -> Outcome<Value> {
+    fn by_keywords(&self, arguments: &[Value]) -> Outcome<Value> {
         let mut out = Map::default();
-        for pair in arguments.chunks_exact_mut(2) {
-            let value = std::mem::take(&mut pair[1]);
-            self.insert(&mut out, &pair[0], value)?;
+        for pair in arguments.chunks_exact(2) {
+            self.insert(&mut out, &pair[0], pair[1].clone())?;
         }
         Ok(Value::Map(Arc::new(out)))
     }
@@ -203,7 +202,7 @@ impl Called<'_> {
     fn named(&self, key: &Value) -> Option<&str> {
         let name = key.as_name().map(Name::as_str).or(key.as_str())?;
         let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
-        match pick(name, &names) {
+        match pick_by(name, &names, canonical) {
             Pick::One(at) => self.parameters.get(at).map(|(name, _)| name.as_str()),
             _ => None,
         }

@@ -13,7 +13,7 @@ use crate::json::{self, Layout};
 use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
-use crate::value::map::canonical;
+use crate::value::map::canonical_tool;
 use arguments::{told_apart, tool_arguments};
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +75,28 @@ impl Machine {
         let host = self.core.host.clone();
         let tools = self.waiting(|| host.tools(server));
         let tools = tools.as_ref().map_err(|error| tool_error(error, server))?;
+        if let Some(found) = self.named_among(tools, server, tool)? {
+            return Ok(found);
+        }
+        // The server may have it by now.
+        let anew = self.waiting(|| host.tools_anew(server));
+        if let Some(found) = (*anew).as_ref().map(|tools| self.named_among(tools, server, tool)).transpose()?.flatten()
+        {
+            return Ok(found);
+        }
+        let names = (*anew).as_ref().unwrap_or(tools).iter().map(|tool| tool.name.as_str());
+        let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
+        Err(match closest(tool, names) {
+            Some(nearest) => error.suggest(did_you_mean(&foreign_text::qualified(server, nearest))),
+            None => error.suggest(format!("see (dir '{server})")),
+        })
+    }
+
+    /// Returns those of a server's tools to which a spelling may refer; `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns `ToolDenied` if it refers to a tool that may not be called.
+    fn named_among(&mut self, tools: &[Arc<Tool>], server: &str, tool: &str) -> Result<Option<Vec<Arc<Tool>>>, Error> {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let is_exact = names.contains(&tool);
         match pick(tool, &names) {
@@ -82,20 +104,32 @@ impl Machine {
             Pick::One(_) | Pick::Several(_) if !is_exact && let Some(denied) = self.denied_exactly(server, tool) => {
                 Err(self.refusal(server, &denied))
             }
-            Pick::One(at) => Ok(vec![tools[at].clone()]),
-            Pick::Several(found) => Ok(found.iter().map(|at| tools[*at].clone()).collect()),
+            Pick::One(at) => Ok(Some(vec![tools[at].clone()])),
+            Pick::Several(found) => Ok(Some(found.iter().map(|at| tools[*at].clone()).collect())),
             Pick::None => {
+                let host = self.core.host.clone();
                 let denied = self.waiting(|| host.denied(server));
-                let denied_names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
-                if let Pick::One(at) = pick(tool, &denied_names) {
-                    return Err(self.refusal(server, &denied[at]));
+                let names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
+                match pick(tool, &names) {
+                    Pick::One(at) => Err(self.refusal(server, &denied[at])),
+                    _ => Ok(None),
                 }
-                let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
-                Err(match closest(tool, names.iter().copied()) {
-                    Some(nearest) => error.suggest(did_you_mean(&foreign_text::qualified(server, nearest))),
-                    None => error.suggest(format!("see (dir '{server})")),
-                })
             }
+        }
+    }
+
+    /// Collects the arguments of a call. Before any are refused, the server is asked whether it has changed the tool.
+    fn arguments_of(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
+        let refused = match tool_arguments(tool, arguments) {
+            Ok(collected) => return Ok(collected),
+            Err(refused) => refused,
+        };
+        let host = self.core.host.clone();
+        let anew = self.waiting(|| host.tools_anew(&tool.server));
+        let is_changed = |one: &&Arc<Tool>| *one.name == *tool.name && one.input_schema != tool.tool.input_schema;
+        match (*anew).as_ref().and_then(|tools| tools.iter().find(is_changed)) {
+            Some(changed) => tool_arguments(&ToolFunction::new(changed.clone()), arguments),
+            None => Err(refused),
         }
     }
 
@@ -201,7 +235,7 @@ impl Machine {
         // How arguments are named depends on what they are.
         arguments.iter().for_each(Value::touch);
         self.check_unknown()?;
-        let arguments = tool_arguments(tool, arguments)?;
+        let arguments = self.arguments_of(tool, arguments)?;
         let text = json::write(self, &arguments, &Layout::default());
         self.check_unknown()?;
         let mut text = text?;
@@ -367,8 +401,13 @@ enum Pick {
     None,
 }
 
-/// Picks the exact match; without one, the candidates with the same [`canonical`] form.
+/// Picks the exact match among the names of tools or servers; without one, those with the same [`canonical_tool`] form.
 fn pick(name: &str, names: &[&str]) -> Pick {
+    pick_by(name, names, canonical_tool)
+}
+
+/// Picks the exact match; without one, the candidates with the same canonical form.
+fn pick_by(name: &str, names: &[&str], canonical: fn(&str) -> String) -> Pick {
     let exact: Vec<usize> = (0..names.len()).filter(|at| names[*at] == name).collect();
     let found = if exact.is_empty() {
         let wanted = canonical(name);

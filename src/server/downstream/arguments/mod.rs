@@ -1,10 +1,13 @@
 //! Tools with the validation of their arguments: only arguments that fit the schema are sent. Learned result shapes
 //! are stored with each tool.
 
+mod expected;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use indexmap::IndexMap;
+use jsonschema::JsonType;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
@@ -25,6 +28,7 @@ use super::schemas::Schemas;
 use super::seen::Seen;
 use super::trial::{Problem, Trial};
 use super::words::Words;
+use expected::{alternatives, expected, expected_of_options, keys, listed, object as object_of};
 
 /// Maximum nesting depth of arguments; other JSON implementations can be expected to accept it.
 const DEEPEST: u32 = 100;
@@ -354,8 +358,10 @@ impl CheckedTool {
             let inside = if place.is_empty() { String::new() } else { format!(" in `{}`", path(place)) };
             let given = problem.instance().as_object();
             let slip = given.and_then(|given| closest(missing, given.keys().map(String::as_str)));
+            let others = self.around(problem).filter(|_| !place.is_empty()).and_then(keys);
+            let others = others.map(|keys| format!("; it has the keys {keys}")).unwrap_or_default();
             return self.error(
-                format!("`{name}` needs the argument `{missing}`{inside}{}", self.described(missing, place)),
+                format!("`{name}` needs the argument `{missing}`{inside}{}{others}", self.described(missing, place)),
                 slip.map(|slip| format!("Did you mean {missing} instead of {slip}?")),
             );
         }
@@ -364,7 +370,13 @@ impl CheckedTool {
             _ => None,
         };
         let expected = match problem.kind() {
+            ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Object) } => {
+                Some(self.around(problem).map_or_else(|| "object".to_owned(), object_of))
+            }
             ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => Some(kind.to_string()),
+            ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } if place.is_empty() => {
+                self.around(problem).and_then(alternatives)
+            }
             ValidationErrorKind::Enum { options } => expected_of_options(options),
             ValidationErrorKind::Minimum { limit } => Some(format!("at least `{limit}`")),
             ValidationErrorKind::Maximum { limit } => Some(format!("at most `{limit}`")),
@@ -388,6 +400,13 @@ impl CheckedTool {
             None => format!("{what} of `{name}`: {}", cut(&problem.to_string(), 300)),
         };
         self.error(message, option_meant(problem))
+    }
+
+    /// Returns the schema that has the keyword with which an argument does not comply.
+    fn around(&self, problem: &ValidationError<'_>) -> Option<&Value> {
+        let path = problem.schema_path().to_string();
+        let (schema, _) = path.rsplit_once('/')?;
+        self.tool.input_schema.pointer(schema)
     }
 
     /// Describes a missing top-level argument, if the schema does.
@@ -482,40 +501,6 @@ pub(super) fn path(place: &[String]) -> String {
         }
     }
     path
-}
-
-/// Describes in a few words what a schema expects, if it is simple enough.
-fn expected(schema: &Value) -> Option<String> {
-    if let Some(options) = schema.get("enum") {
-        return expected_of_options(options);
-    }
-    let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
-    if let Some(alternatives) = alternatives {
-        let each: Option<Vec<String>> = alternatives.iter().map(expected).collect();
-        return each.map(|each| each.join(" or "));
-    }
-    match schema.get("type")? {
-        Value::String(name) => Some(name.clone()),
-        Value::Array(names) => {
-            let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
-            names.map(|names| names.join(" or "))
-        }
-        _ => None,
-    }
-}
-
-fn expected_of_options(options: &Value) -> Option<String> {
-    let options: Vec<String> = options.as_array()?.iter().map(Value::to_string).collect();
-    Some(format!("one of {}", listed(options.iter().map(String::as_str))))
-}
-
-/// Formats a short list in backticks.
-fn listed<'a>(items: impl Iterator<Item = &'a str>) -> String {
-    let items: Vec<String> = items.map(|item| format!("`{}`", cut(item, 60))).collect();
-    match items.len() {
-        0..=12 => items.join(", "),
-        more => format!("{} and {} more", items[..12].join(", "), more - 12),
-    }
 }
 
 #[cfg(test)]

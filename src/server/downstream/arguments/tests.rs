@@ -94,7 +94,11 @@ fn errors_name_the_argument() {
             "argument `labels[0].name` of `mail/search`: expected string, got the number `1.5`",
             None,
         ),
-        (r#"{"query": "x", "labels": [{}]}"#, "`mail/search` needs the argument `name` in `labels[0]`", None),
+        (
+            r#"{"query": "x", "labels": [{}]}"#,
+            "`mail/search` needs the argument `name` in `labels[0]`; it has the keys `name`, `size?`",
+            None,
+        ),
         (r#"{"query": null}"#, "argument `query` of `mail/search`: expected string, got null", None),
         ("[1]", "the arguments of `mail/search` must be a map, not an array of 1", None),
         ("{", "the arguments of `mail/search` cannot be expressed as JSON", None),
@@ -113,16 +117,25 @@ fn errors_name_the_argument() {
 #[test]
 fn null_means_not_given() {
     let cases = [
-        (r#"{"query": "x", "limit": null, "since": null}"#, json!({"query": "x", "since": null})),
+        (
+            r#"{"query": "x", "limit": null, "since": null}"#,
+            json!({"query": "x", "since": null}),
+            "limit was nil, left out",
+        ),
         (
             r#"{"query": "x", "labels": [{"name": "a", "size": null}, {"name": "b", "size": 2}]}"#,
             json!({"query": "x", "labels": [{"name": "a"}, {"name": "b", "size": 2}]}),
+            "labels[0].size was nil, left out",
         ),
-        (r#"{"query": "x", "filter": {"from": null, "to": "b"}}"#, json!({"query": "x", "filter": {"to": "b"}})),
+        (
+            r#"{"query": "x", "filter": {"from": null, "to": "b"}}"#,
+            json!({"query": "x", "filter": {"to": "b"}}),
+            "filter.from was nil, left out",
+        ),
     ];
-    for (arguments, sent) in cases {
+    for (arguments, sent, left_out) in cases {
         let (arguments, note) = check(&search(), arguments).expect("right");
-        assert_eq!((Value::Object(arguments), note), (sent, None));
+        assert_eq!((Value::Object(arguments), note), (sent, Some(left_out.to_owned())));
     }
 }
 
@@ -227,4 +240,41 @@ fn numbers_that_would_be_rounded_are_not_sent() {
     assert_eq!(suggestion.as_deref(), Some("pass it as a string, or round it yourself, for example with `double`"));
     let (sent, _) = check(&search(), r#"{"query": "x", "score": 0.1}"#).expect("a double holds it");
     assert_eq!(sent["score"], json!(0.1));
+}
+
+#[test]
+fn errors_name_the_keys_of_an_object_and_the_alternatives() {
+    let place = json!({"type": "object", "required": ["dateTime"],
+        "properties": {"timeZone": {"type": "string"}, "dateTime": {"type": "string"}}});
+    let event = tool(json!({"type": "object", "$defs": {"place": place}, "properties": {
+        "start": {"$ref": "#/$defs/place"}, "end": {"anyOf": [{"type": "object", "properties": {"at": {}}}, {"type": "null"}]}}}));
+    let keys = "`dateTime`, `timeZone?`";
+    assert_eq!(
+        problem(&event, r#"{"start": "noon"}"#).0,
+        format!("argument `start` of `mail/search`: expected object with the keys {keys}, got the string \"noon\"")
+    );
+    assert_eq!(
+        problem(&event, r#"{"start": {"timeZone": "UTC"}}"#).0,
+        format!("`mail/search` needs the argument `dateTime` in `start`; it has the keys {keys}")
+    );
+    assert_eq!(
+        problem(&event, r#"{"end": 5}"#).0,
+        "argument `end` of `mail/search`: expected object with the keys `at?` or null, got the number `5`"
+    );
+    let either = tool(json!({"type": "object", "oneOf": [
+        {"properties": {"kind": {"const": "page"}}, "required": ["kind", "page"]}, {"required": ["id"]}]}));
+    assert_eq!(
+        problem(&either, r#"{"x": 1}"#).0,
+        "the arguments of `mail/search`: expected either `kind = \"page\"`, `page`, or `id`, got an object of 1"
+    );
+}
+
+#[test]
+fn null_is_sent_where_it_is_allowed_and_otherwise_its_omission_is_noted() {
+    let tool = tool(json!({"type": "object", "properties": {
+        "due": {"type": "string", "nullable": true}, "limit": {"type": "integer"}}}));
+    assert_eq!(
+        check(&tool, r#"{"due": null, "limit": null}"#).expect("it fits"),
+        (json!({"due": null}).as_object().cloned().unwrap_or_default(), Some("limit was nil, left out".to_owned()))
+    );
 }

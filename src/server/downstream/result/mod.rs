@@ -49,6 +49,9 @@ pub(super) fn weight(result: &CallToolResult) -> usize {
     sum
 }
 
+/// A reply, with a note for the program on how it was read, as a clause.
+pub(super) type Noted = (ToolReply, Option<String>);
+
 /// Unwraps the result of `tool`.
 ///
 /// # Errors
@@ -58,24 +61,29 @@ pub(super) fn unwrap(
     tool: &Tool,
     blobs: &Owned,
     secrets: &Secrets,
-) -> Result<ToolReply, ToolError> {
+) -> Result<Noted, ToolError> {
+    let mut notes = Notes::of(&result);
     redact_texts(&mut result.content, secrets);
     if result.is_error == Some(true) {
         return Err(ToolError::failed(failure(&result, tool, secrets)));
     }
     if let Some(structured) = result.structured_content {
-        return Ok(match bare(structured, tool) {
+        let reply = match bare(structured, tool) {
             // A text that was wrapped is what the tool returned: read it like a result that is a text.
-            Value::String(text) if is_wrapped(tool) => text_or_json(text),
+            Value::String(text) if is_wrapped(tool) => noted(text, &mut notes),
             structured => ToolReply::Json(structured.to_string()),
-        });
+        };
+        return Ok((reply, notes.line()));
     }
     let mut blocks: Vec<Value> = Vec::with_capacity(result.content.len());
     let single = result.content.len() == 1;
     for block in result.content {
         match block {
-            ContentBlock::Text(text) if single => return Ok(text_or_json(text.text)),
-            ContentBlock::Text(text) => blocks.push(embedded(text.text)),
+            ContentBlock::Text(text) if single => {
+                let reply = noted(text.text, &mut notes);
+                return Ok((reply, notes.line()));
+            }
+            ContentBlock::Text(text) => blocks.push(embedded(text.text, &mut notes)),
             other => blocks.push(described(other, blobs, secrets)),
         }
     }
@@ -84,7 +92,49 @@ pub(super) fn unwrap(
         1 => blocks.swap_remove(0),
         _ => Value::Array(blocks),
     };
-    Ok(ToolReply::Json(whole.to_string()))
+    Ok((ToolReply::Json(whole.to_string()), notes.line()))
+}
+
+/// The ways in which a result was read that a program should know of.
+#[derive(Default)]
+struct Notes {
+    dropped: Vec<&'static str>,
+    reading: Vec<&'static str>,
+}
+
+impl Notes {
+    /// Takes the parts that were dropped when the message was read.
+    fn of(result: &CallToolResult) -> Notes {
+        let named = result.meta.as_ref().and_then(|meta| meta.get(lenient::DROPPED)?.as_array());
+        let is_named = |part: &&'static str| named.is_some_and(|named| named.iter().any(|name| name == *part));
+        Notes { dropped: lenient::PARTS.into_iter().filter(is_named).collect(), ..Notes::default() }
+    }
+
+    fn line(self) -> Option<String> {
+        let dropped = (!self.dropped.is_empty())
+            .then(|| format!("parts of the reply are not valid MCP and were left out: {}", self.dropped.join(", ")));
+        let parts: Vec<String> = dropped.into_iter().chain(self.reading.into_iter().map(str::to_owned)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn add(&mut self, reading: Reading) {
+        let note = match reading {
+            Reading::Json => return,
+            Reading::Forgiven => "its JSON has NaN, Infinity or half a character, which were read as nil and U+FFFD",
+            Reading::Python => "its text was read as data, in the notation of Python",
+        };
+        if !self.reading.contains(&note) {
+            self.reading.push(note);
+        }
+    }
+}
+
+/// How a text was read as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Json,
+    Forgiven,
+    Python,
 }
 
 /// Removes the `{"result": …}` with which Python's SDK and FastMCP wrap non-objects, as their schema declares.
@@ -137,35 +187,53 @@ fn is_json(text: &str) -> bool {
 
 /// Converts the text of a tool: JSON objects, arrays and strings become JSON, anything else text.
 pub(super) fn text_or_json(text: String) -> ToolReply {
+    noted(text, &mut Notes::default())
+}
+
+/// Converts a text as [`text_or_json`] does, with notes on how it was read.
+fn noted(text: String, notes: &mut Notes) -> ToolReply {
     match as_json(&text) {
-        Some(Cow::Borrowed(_)) => ToolReply::Json(text),
-        Some(Cow::Owned(json)) => ToolReply::Json(json),
+        Some((json, reading)) => {
+            notes.add(reading);
+            match json {
+                Cow::Borrowed(json) if json.len() == text.len() => ToolReply::Json(text),
+                json => ToolReply::Json(json.into_owned()),
+            }
+        }
         None => ToolReply::Text(text),
     }
 }
 
-/// Returns a text that is [JSON](is_json), or data as JavaScript and Python write it.
-fn as_json(text: &str) -> Option<Cow<'_, str>> {
+/// Returns a text that is [JSON](is_json), or data as JavaScript and Python write it. A byte order mark in front is no
+/// part of it.
+fn as_json(text: &str) -> Option<(Cow<'_, str>, Reading)> {
+    let text = text.trim_start_matches('\u{feff}');
     let is_valid = is_json(text);
     // A half of a surrogate pair is valid, but no text.
     if is_valid && !text.contains("\\ud") && !text.contains("\\uD") {
-        return Some(Cow::Borrowed(text));
+        return Some((Cow::Borrowed(text), Reading::Json));
     }
     if !matches!(text.trim_ascii().as_bytes().first(), Some(b'{' | b'[' | b'"')) {
         return None;
     }
     let forgiven = lenient::forgiven(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
     match forgiven.filter(|text| is_json(text)) {
-        Some(forgiven) => Some(Cow::Owned(forgiven)),
-        None if is_valid => Some(Cow::Borrowed(text)),
-        None => python::json(text).map(Cow::Owned),
+        Some(forgiven) => Some((Cow::Owned(forgiven), Reading::Forgiven)),
+        None if is_valid => Some((Cow::Borrowed(text), Reading::Json)),
+        None => python::json(text).map(|json| (Cow::Owned(json), Reading::Python)),
     }
 }
 
 /// Converts one text among several blocks. JSON that is nested too deeply to be parsed here stays text.
-fn embedded(text: String) -> Value {
-    let json = as_json(&text).and_then(|json| serde_json::from_str(&json).ok());
-    json.unwrap_or(Value::String(text))
+fn embedded(text: String, notes: &mut Notes) -> Value {
+    let json = as_json(&text).and_then(|(json, reading)| Some((serde_json::from_str(&json).ok()?, reading)));
+    match json {
+        Some((json, reading)) => {
+            notes.add(reading);
+            json
+        }
+        None => Value::String(text),
+    }
 }
 
 /// Describes a block that is not text: its kind, its size, and the identifier under which the client can fetch the

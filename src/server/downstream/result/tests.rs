@@ -12,9 +12,18 @@ fn tool(output_schema: Option<Value>) -> Tool {
 
 /// The reply to a result that is given as JSON, formatted as `json:…` or `text:…`.
 fn reply(result: Value, output_schema: Option<Value>) -> String {
+    reply_and_note(result, output_schema).0
+}
+
+/// The reply as [`reply`] formats it, and the note on it.
+fn reply_and_note(result: Value, output_schema: Option<Value>) -> (String, Option<String>) {
     let result: CallToolResult = serde_json::from_value(result).expect("a result");
     let blobs = Arc::<Blobs>::default().of("ann");
-    match unwrap(result, &tool(output_schema), &blobs, &Secrets::default()) {
+    let (reply, note) = match unwrap(result, &tool(output_schema), &blobs, &Secrets::default()) {
+        Ok((reply, note)) => (Ok(reply), note),
+        Err(error) => (Err(error), None),
+    };
+    let text = match reply {
         Ok(ToolReply::Json(text)) => match text.split_once("lispbox://blob/") {
             Some((before, after)) => {
                 let (random, after) = after.split_at(32);
@@ -26,7 +35,8 @@ fn reply(result: Value, output_schema: Option<Value>) -> String {
         Ok(ToolReply::Text(text)) => format!("text:{text}"),
         Ok(other) => format!("{other:?}"),
         Err(error) => format!("{}:{}", error.kind.code(), error.message),
-    }
+    };
+    (text, note)
 }
 
 #[test]
@@ -103,11 +113,30 @@ fn json_as_javascript_and_python_write_it_is_data() {
     assert_eq!(reply(text("[{'id': 1, 'due': None}]"), None), "json:[{\"id\":1,\"due\":null}]");
     assert_eq!(reply(text("NaN"), None), "text:NaN");
     assert_eq!(reply(text("[NaN of them]"), None), "text:[NaN of them]");
+    assert_eq!(reply(text("\u{feff}{\"a\": 1}"), None), "json:{\"a\": 1}");
+    assert_eq!(reply(text("\u{feff}hello"), None), "text:\u{feff}hello");
+}
+
+#[test]
+fn a_note_says_how_a_text_was_read_that_is_not_quite_json() {
+    let note = |content: &[&str]| {
+        let blocks: Vec<Value> = content.iter().map(|text| json!({"type": "text", "text": text})).collect();
+        reply_and_note(json!({ "content": blocks }), None).1.unwrap_or_default()
+    };
+    let python = "its text was read as data, in the notation of Python";
+    let forgiven = "its JSON has NaN, Infinity or half a character, which were read as nil and U+FFFD";
+    assert_eq!(note(&["{\"a\": 1}"]), "");
+    assert_eq!(note(&["hello"]), "");
+    assert_eq!(note(&["[{'id': 1, 'due': None}]"]), python);
+    assert_eq!(note(&["[{'id': 1}]", "[{'id': 2}]", "[NaN]"]), format!("{python}; {forgiven}"));
+    let meta = json!({"lispbox/dropped": ["isError", "call mail/send"]});
+    let dropped = reply_and_note(json!({"content": [], "_meta": meta}), None).1;
+    assert_eq!(dropped.as_deref(), Some("parts of the reply are not valid MCP and were left out: isError"));
 }
 
 #[test]
 fn json_of_any_depth_is_recognised_without_recursion() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     assert!(is_json(&deep));
-    assert_eq!(embedded(deep.clone()), Value::String(deep));
+    assert_eq!(embedded(deep.clone(), &mut Notes::default()), Value::String(deep));
 }

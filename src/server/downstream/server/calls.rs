@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use crate::lang::internal::{closest, foreign_text};
-use crate::lang::{ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{ToolCall, ToolError, ToolErrorKind};
 use crate::server::downstream::arguments::{Checked, CheckedTool};
 use crate::server::downstream::connection::Failure;
 use crate::server::downstream::link::Link;
+use crate::server::downstream::result::Noted;
 use crate::server::policy::{Consent, IntendedCall, RepeatedCalls, Ruling};
 use crate::server::system::offload::{self, NotDone};
 
@@ -45,18 +46,47 @@ impl Downstream {
             tools = self.listed(&link).await.map_err(Failure::harmless)?;
             checked = named(&tools);
         }
-        let Some(checked) = checked else {
-            let names = tools.iter().map(|checked| checked.tool.name.as_str());
-            return Err(Failure::Final(ToolError {
-                kind: ToolErrorKind::Arguments,
-                message: format!("server `{}` has no tool `{}`", self.name(), foreign_text::name(tool)),
-                suggestion: closest(tool, names)
-                    .map(|name| format!("Did you mean {}?", foreign_text::qualified(self.name(), name))),
-            }));
-        };
+        if checked.is_none()
+            && let Some(anew) = self.renewed(&link).await
+        {
+            tools = anew;
+            checked = named(&tools);
+        }
+        let checked = checked.ok_or_else(|| Failure::Final(self.unknown(tool, &tools)))?;
         match self.refusal(&checked) {
             Some(refusal) => Err(Failure::Final(refusal)),
             None => Ok((checked, link)),
+        }
+    }
+
+    /// The error of a call of a tool that is not among those of the server.
+    fn unknown(&self, tool: &str, tools: &[Arc<CheckedTool>]) -> ToolError {
+        let names = tools.iter().map(|checked| checked.tool.name.as_str());
+        ToolError {
+            kind: ToolErrorKind::Arguments,
+            message: format!("server `{}` has no tool `{}`", self.name(), foreign_text::name(tool)),
+            suggestion: closest(tool, names)
+                .map(|name| format!("Did you mean {}?", foreign_text::qualified(self.name(), name))),
+        }
+    }
+
+    /// Asks the server for its tools once more, because arguments do not fit the tool as it is known; returns the tool
+    /// if the server has changed it.
+    ///
+    /// # Errors
+    /// Returns an error if the tool is gone, or held because it has changed.
+    pub(in crate::server) async fn changed(
+        self: &Arc<Self>,
+        (checked, link): (&CheckedTool, &Link),
+    ) -> Result<Option<Arc<CheckedTool>>, Failure> {
+        let Some(tools) = self.renewed(link).await else { return Ok(None) };
+        let name = &checked.tool.name;
+        let Some(anew) = tools.iter().find(|anew| anew.tool.name == *name) else {
+            return Err(Failure::Final(self.unknown(name, &tools)));
+        };
+        match self.refusal(anew) {
+            Some(refusal) => Err(Failure::Final(refusal)),
+            None => Ok(Some(Arc::clone(anew)).filter(|anew| anew.digest() != checked.digest())),
         }
     }
 
@@ -136,7 +166,8 @@ impl Downstream {
         format!("the arguments were not checked: the schema of `{name}` {reason}")
     }
 
-    /// Sends a call and returns the reply, whose shape is learned. Dropping the future cancels the call.
+    /// Sends a call and returns the reply, whose shape is learned, and a note on how it was read. Dropping the future
+    /// cancels the call.
     ///
     /// # Errors
     /// Returns the reason why there is no reply, which says whether the server may have carried out the call.
@@ -146,9 +177,9 @@ impl Downstream {
         (checked, link): (&Arc<CheckedTool>, &Link),
         arguments: Map<String, Value>,
         left: Duration,
-    ) -> Result<ToolReply, Failure> {
+    ) -> Result<Noted, Failure> {
         let (blobs, secrets) = (self.shared.blobs.of(principal), &self.shared.options.secrets);
-        let reply = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
+        let (reply, note) = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
         let bytes = usize::try_from(reply.bytes()).unwrap_or(usize::MAX);
         self.recall(principal).await;
         let (learning, learner) = (Arc::clone(checked), principal.to_owned());
@@ -158,6 +189,6 @@ impl Downstream {
             self.shapes.learned(principal);
             self.store_shapes(false).await;
         }
-        Ok(reply)
+        Ok((reply, note))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::MutexGuard;
 
@@ -55,12 +55,31 @@ impl Downstream {
     /// Returns the known list if it is from this connection and unchanged.
     fn still_listed(&self, link: &Link) -> Option<Vec<Arc<CheckedTool>>> {
         let Link::Server(connection) = link else { return Some(self.known_anyhow().unwrap_or_default()) };
-        if connection.take_list_changed() {
-            self.known().listed_by = None;
-        }
-        let known = self.known();
-        let is_current = known.listed_by.as_ref().is_some_and(|by| Arc::ptr_eq(by, connection));
-        known.tools.clone().filter(|_| is_current)
+        let mut known = self.known();
+        let is_due = known.is_due(connection);
+        known.tools.clone().filter(|_| !is_due)
+    }
+
+    /// Returns whether the server is connected, and is to be asked for its tools once more.
+    pub(in crate::server::downstream) fn is_list_due(&self) -> bool {
+        let mut known = self.known();
+        let connection = known.listed_by.clone().filter(|by| by.lives());
+        connection.is_some_and(|connection| known.is_due(&connection))
+    }
+
+    /// Asks the server for its tools once more, because the known list may be out of date; `None` if it cannot be, or
+    /// was renewed a short time ago.
+    pub(super) async fn renewed(self: &Arc<Self>, link: &Link) -> Option<Vec<Arc<CheckedTool>>> {
+        let is_due = matches!(link, Link::Server(_)) && self.known().freshness.doubt(Instant::now());
+        if is_due { self.listed(link).await.ok() } else { None }
+    }
+
+    /// As [`Downstream::renewed`]; the tools that may be called.
+    pub(in crate::server::downstream) async fn tools_anew(self: &Arc<Self>, principal: &str) -> Option<Vec<Arc<Tool>>> {
+        let link = self.link().await.ok()?;
+        let tools = self.renewed(&link).await?;
+        self.recall(principal).await;
+        Some(self.allowed(&tools, principal))
     }
 
     /// Asks the server for its tools, unless another task has done so while this one waited for its turn.
@@ -73,9 +92,22 @@ impl Downstream {
             return Ok(tools);
         }
         let Link::Server(connection) = link else { return Ok(Vec::new()) };
-        let list = connection.list().await?;
-        let (this, declared) = (Arc::clone(self), list.tools);
-        let (vetted, report) = offload::linear(usize::MAX, move || this.vet(declared)).await;
+        let renewing = {
+            let mut known = self.known();
+            let tools = known.tools.clone().filter(|_| known.is_listed_by(connection));
+            tools.inspect(|_| known.freshness.renewed(Instant::now()))
+        };
+        let list = match (connection.list().await, renewing) {
+            (Ok(list), _) => list,
+            // A list that may be out of date is better than none.
+            (Err(Failure::Final(error)), Some(tools)) => {
+                tracing::debug!(server = self.name(), reason = error.message, "the list of tools was not renewed");
+                return Ok(tools);
+            }
+            (Err(failure), _) => return Err(failure),
+        };
+        let (this, declared, said) = (Arc::clone(self), list.tools, connection.instructions());
+        let (vetted, instructions, report) = offload::linear(usize::MAX, move || this.vet(declared, said)).await;
         self.recall_list().await;
         // Another version of the server may return something else.
         let version = connection.version();
@@ -96,7 +128,9 @@ impl Downstream {
             known.set(tools.clone(), true);
             known.version = version;
             known.listed_by = Some(Arc::clone(connection));
+            known.freshness.listed(Instant::now(), list.fresh);
             known.left_out = list.left_out;
+            known.instructions = instructions;
             known.pins = report;
         }
         self.shapes.read_again();

@@ -21,6 +21,7 @@ use crate::server::system::offload;
 use super::Shared;
 use super::arguments::{self, CheckedTool};
 use super::connection::Connection;
+use super::freshness::Freshness;
 use super::local::Local;
 use super::shapes::Shapes;
 use super::shelf::{KnownList, Shelf};
@@ -66,12 +67,15 @@ struct Known {
     names: Option<Arc<Names>>,
     /// Why other tools that the server has listed are left out.
     left_out: Vec<String>,
+    /// What the server says about its use, as it may be shown.
+    instructions: Option<String>,
     /// The outcome of the comparison of these tools with their pins.
     pins: PinReport,
     /// True if the server itself has listed the tools; false if they were read from disk.
     is_own_list: bool,
     /// The connection over which they were listed; `None` for those from disk.
     listed_by: Option<Arc<Connection>>,
+    freshness: Freshness,
     shelf_was_read: bool,
 }
 
@@ -80,6 +84,22 @@ impl Known {
         self.names = Some(Arc::new(Names::of(tools.iter().map(|checked| checked.tool.name.as_str()))));
         self.tools = Some(tools);
         self.is_own_list = is_own_list;
+    }
+
+    /// Returns whether the server at the other end of a connection is to be asked for its tools.
+    fn is_due(&mut self, connection: &Arc<Connection>) -> bool {
+        let now = Instant::now();
+        if connection.take_list_changed() {
+            self.listed_by = None;
+        }
+        if connection.take_list_doubted() {
+            self.freshness.doubt(now);
+        }
+        !self.is_listed_by(connection) || self.freshness.is_due(now)
+    }
+
+    fn is_listed_by(&self, connection: &Arc<Connection>) -> bool {
+        self.listed_by.as_ref().is_some_and(|by| Arc::ptr_eq(by, connection))
     }
 }
 
@@ -202,6 +222,11 @@ impl Downstream {
                 SCHEMAS.as_secs()
             )],
         }
+    }
+
+    /// Returns what the server says about its use, in its own words.
+    pub(super) fn instructions(&self) -> Option<String> {
+        self.known().instructions.clone()
     }
 
     /// Returns the configured description, on one line.

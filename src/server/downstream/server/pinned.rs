@@ -11,10 +11,19 @@ use crate::server::system::offload;
 use super::Downstream;
 
 impl Downstream {
-    /// Compares the tools that the server has listed with their pins. Blocks.
-    pub(super) fn vet(&self, declared: Vec<Declaration>) -> (Vec<Vetted>, PinReport) {
+    /// Compares the tools that the server has listed, and what it says about its use, with their pins. Returns what it says
+    /// as it may be shown. Blocks.
+    pub(super) fn vet(
+        &self,
+        mut declared: Vec<Declaration>,
+        said: Option<String>,
+    ) -> (Vec<Vetted>, Option<String>, PinReport) {
         let pins = self.pins.as_ref().expect("a server that lists tools has pins");
-        pins.vet(declared)
+        let says = said.is_some();
+        declared.extend(said.map(Declaration::of_instructions));
+        let (mut vetted, report) = pins.vet(declared);
+        let said = if says { vetted.pop() } else { None };
+        (vetted, said.map(|said| pins.instructions(said)), report)
     }
 
     /// Returns whether a person may have accepted a held tool since it was compared.

@@ -1,6 +1,6 @@
 //! Patterns of tool names: a tool in any spelling that a program can use, or a pattern of such spellings.
 
-use crate::lang::internal::canonical;
+use crate::lang::internal::canonical_tool;
 use crate::server::text::is_unreadable;
 
 use super::glob::{self, Folded, Token};
@@ -59,7 +59,7 @@ impl Part {
             Some(text) => {
                 // The name of a server has `-` in place of characters that a symbol cannot contain.
                 let readable: String = text.chars().filter(|c| !(is_server && is_unreadable(*c))).collect();
-                Part::Exact { canonical: canonical(&readable), text }
+                Part::Exact { canonical: canonical_tool(&readable), text }
             }
             None => {
                 let readable = |token: &Token| match token {

@@ -337,11 +337,11 @@ proptest! {
         prop_assert_eq!(Timeouts::of(&BTreeMap::from([(text.clone(), second)])).get(&name), Some(second), "{}", text);
 
         // No rule for another tool matches.
-        if canonical(&other) != canonical(&tool) {
+        if canonical_tool(&other) != canonical_tool(&tool) {
             let text = rule(form, &spelled(&server, &choices), &spelled(&other, &choices));
             prop_assert_eq!(policy(json!({"deny": [text]})).decide(&server, &tool, &NONE).verdict, Verdict::Allow, "{}", text);
         }
-        if canonical(&other) != canonical(&server) && form > 0 {
+        if canonical_tool(&other) != canonical_tool(&server) && form > 0 {
             let text = rule(form, &spelled(&other, &choices), &spelled(&tool, &choices));
             prop_assert_eq!(policy(json!({"deny": [text]})).decide(&server, &tool, &NONE).verdict, Verdict::Allow, "{}", text);
         }

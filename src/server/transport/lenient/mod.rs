@@ -16,6 +16,15 @@ use serde_json::{Map, Value, json};
 
 pub(in crate::server) use text::forgiven;
 
+/// The key of the metadata under which a result of a tool names the parts that were dropped from it.
+pub(in crate::server) const DROPPED: &str = "lispbox/dropped";
+
+/// The names of these parts. A server may write anything under the key.
+pub(in crate::server) const PARTS: [&str; 4] = ["isError", "annotations", "_meta", NO_TEXT];
+
+/// The name for halves of surrogate pairs, bytes that are not UTF-8, and numbers that JSON does not have.
+const NO_TEXT: &str = "NaN, Infinity or half a character";
+
 /// The request that waits for a reply without a fitting identity.
 #[derive(Clone, Copy)]
 pub(in crate::server) enum Waits<'a> {
@@ -107,9 +116,13 @@ fn is_same(one: &RequestId, other: &RequestId) -> bool {
 
 /// Returns a message in the form that MCP prescribes; `None` if it is no JSON object.
 fn mended(text: &[u8]) -> Option<Value> {
+    let mut dropped = Vec::new();
     let mut value: Value = match serde_json::from_slice(text) {
         Ok(value) => value,
-        Err(_) => serde_json::from_slice(&forgiven(text)?).ok()?,
+        Err(_) => {
+            dropped.push(NO_TEXT);
+            serde_json::from_slice(&forgiven(text)?).ok()?
+        }
     };
     let message = value.as_object_mut()?;
     message.insert("jsonrpc".to_owned(), json!("2.0"));
@@ -126,7 +139,7 @@ fn mended(text: &[u8]) -> Option<Value> {
     match message.shift_remove("error") {
         None | Some(Value::Null | Value::Bool(false)) => {
             let result = message.get_mut("result")?;
-            results::mend(result);
+            results::mend(result, dropped);
         }
         Some(error) => {
             message.shift_remove("result");

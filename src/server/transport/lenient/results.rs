@@ -1,19 +1,21 @@
 //! The rules by which results are mended: of tool calls, of the handshake, and of lists.
 
+use rmcp::model::Annotations;
 use serde_json::{Map, Value, json};
 
-use super::as_text;
+use super::{DROPPED, as_text};
 
 /// The form of an image by the beginning of its base64 text.
 const IMAGES: &[(&str, &str)] =
     &[("iVBOR", "image/png"), ("/9j/", "image/jpeg"), ("R0lG", "image/gif"), ("UklGR", "image/webp")];
 
-/// Mends a result, whose kind is recognised by its keys. One that is no object is the content of a tool's result.
-pub(super) fn mend(result: &mut Value) {
+/// Mends a result, whose kind is recognised by its keys. One that is no object is the content of a tool's result. The
+/// result of a tool names the parts that were dropped from it, besides those in `dropped`.
+pub(super) fn mend(result: &mut Value, mut dropped: Vec<&'static str>) {
     match result {
         Value::Object(fields) => {
             if fields.get("_meta").is_some_and(|meta| !meta.is_object()) {
-                fields.shift_remove("_meta");
+                note(&mut dropped, "_meta", fields.shift_remove("_meta"));
             }
             // A result with content is complete, whatever it calls itself.
             if fields.get("resultType").is_some_and(|kind| !kind.is_string() || fields.contains_key("content")) {
@@ -25,13 +27,32 @@ pub(super) fn mend(result: &mut Value) {
             } else if has("tools") {
                 mend_tools(fields);
             } else if has("content") || has("structuredContent") || has("isError") {
-                mend_call(fields);
+                mend_call(fields, &mut dropped);
+                if !dropped.is_empty() {
+                    let meta = fields.entry("_meta").or_insert_with(|| json!({}));
+                    meta.as_object_mut()
+                        .into_iter()
+                        .for_each(|meta| drop(meta.insert(DROPPED.to_owned(), json!(dropped))));
+                }
             }
         }
         other => {
-            let content = content_of(Some(other.take()));
+            let content = content_of(Some(other.take()), &mut dropped);
             *other = json!({"content": content});
         }
+    }
+}
+
+/// Notes a part that is dropped, unless it is empty and stands for nothing.
+fn note(dropped: &mut Vec<&'static str>, part: &'static str, value: Option<Value>) {
+    let is_empty = match &value {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(_) => false,
+    };
+    if !is_empty && !dropped.contains(&part) {
+        dropped.push(part);
     }
 }
 
@@ -117,17 +138,20 @@ fn is_empty_array(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }
 
-fn mend_call(fields: &mut Map<String, Value>) {
+fn mend_call(fields: &mut Map<String, Value>, dropped: &mut Vec<&'static str>) {
     let is_error = match fields.shift_remove("isError") {
         Some(Value::Bool(is_error)) => Some(is_error),
         Some(Value::String(text)) => Some(text.eq_ignore_ascii_case("true")),
         Some(Value::Number(number)) => Some(number.as_f64() != Some(0.0)),
-        _ => None,
+        other => {
+            note(dropped, "isError", other);
+            None
+        }
     };
     if let Some(is_error) = is_error {
         fields.insert("isError".to_owned(), json!(is_error));
     }
-    let content = content_of(fields.shift_remove("content"));
+    let content = content_of(fields.shift_remove("content"), dropped);
     let stands_for_nothing = match fields.get("structuredContent") {
         Some(Value::Null) => true,
         Some(Value::Object(structured)) => structured.is_empty() && !content.is_empty(),
@@ -147,11 +171,17 @@ fn mend_call(fields: &mut Map<String, Value>) {
 }
 
 /// Returns the blocks of a content, with the parts that are read.
-fn content_of(content: Option<Value>) -> Vec<Value> {
+fn content_of(content: Option<Value>, dropped: &mut Vec<&'static str>) -> Vec<Value> {
+    let mut read = |item: Value| {
+        let is_odd = |annotations: &&Value| serde_json::from_value::<Annotations>((*annotations).clone()).is_err();
+        note(dropped, "annotations", item.get("annotations").filter(is_odd).cloned());
+        note(dropped, "_meta", item.get("_meta").filter(|meta| !meta.is_object()).cloned());
+        block(item)
+    };
     match content {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(items)) => items.into_iter().filter_map(block).collect(),
-        Some(other) => block(other).into_iter().collect(),
+        Some(Value::Array(items)) => items.into_iter().filter_map(read).collect(),
+        Some(other) => read(other).into_iter().collect(),
     }
 }
 
