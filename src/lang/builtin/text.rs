@@ -87,6 +87,10 @@ impl Builder {
         if needed > self.text.capacity() && needed >= 4_096 {
             // The old and the new buffer coexist while it grows, and the final value is another copy of the text.
             machine.reserve((needed as u64).saturating_mul(3))?;
+            if self.keeps_room {
+                // An eighth more each time keeps a loop linear, and wastes less of a text that stays than doubling.
+                self.text.reserve_exact(more + self.text.len() / 8);
+            }
         }
         Ok(())
     }
