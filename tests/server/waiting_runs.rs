@@ -295,7 +295,7 @@ fn a_run_is_its_principals_and_a_cancelled_one_is_gone() {
     let gone = call("ann-ann-ann-ann-ann", json!({"run": run}));
     assert!(gone.is_error && gone.text.contains("the program was cancelled while it waited"), "{}", gone.text);
     let both = call("ann-ann-ann-ann-ann", json!({"run": run, "program": "1"}));
-    assert!(both.text.contains("leave `program` out"), "{}", both.text);
+    assert!(both.text.contains("`program` does not apply to it"), "{}", both.text);
     assert!(lines(folder.path(), "shared").is_empty());
 }
 
