@@ -5,10 +5,10 @@
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] with [`streamable`], or [`sse`],
 //! with a [`login`] where the server requires one; [`starts`] bounds concurrent starts and [`restarts`] rate-limits new
 //! ones. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
-//! [`nullable`] reads schemas in the way of OpenAPI. [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
-//! results and [`seen`] learns their shape. [`index`] serves searches. [`shelf`] caches tool lists on disk and [`shapes`]
-//! what was learned, both in the [`cache`]. [`unfit`] reports rules that match no tool, and [`plans`] decides on the
-//! calls of a plan.
+//! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds;
+//! [`nullable`] reads schemas in the way of OpenAPI. [`result`] unwraps results and [`seen`] learns their shape. [`index`]
+//! serves searches. [`shelf`] caches tool lists on disk and [`shapes`] what was learned, both in the [`cache`]. [`unfit`]
+//! reports rules that match no tool, and [`plans`] decides on the calls of a plan.
 
 mod arguments;
 mod blobs;
