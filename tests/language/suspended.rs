@@ -161,11 +161,13 @@ fn a_changed_argument_sends_nothing() {
     let sent = Sent::default();
     let world = World::new(mailbox(&sent));
     let mut session = engine().session();
-    let _ = session.run("(def to \"ann\")").eval::<()>(&world);
-    let program = "(try (mail/send_outside {:to to}) (catch Exception e \"caught\") (finally (mail/send {:to \"f\"})))";
+    let _ = session.run("(def to (atom \"ann\"))").eval::<()>(&world);
+    let program =
+        "(try (mail/send_outside {:to @to}) (catch Exception e \"caught\") (finally (mail/send {:to \"f\"})))";
     let mut run = suspended(session.run(program).eval::<String>(&world).unwrap());
     approve_all(&mut run);
-    session.set("to", "mallory").unwrap();
+    let changed = session.run("(reset! to \"mallory\")").eval::<String>(&world).unwrap();
+    assert!(changed.done().is_some());
     let failure = session.resume(run).eval::<String>(&world).unwrap().into_result().unwrap_err();
     assert_eq!(failure.code(), ErrorCode::ReplayDiverged);
     assert!(failure.message.contains(r#"{"to":"ann"} of `mail/send_outside`, now they are {"to":"mallory"}"#));
@@ -252,6 +254,7 @@ fn more_calls_than_can_be_parked_are_asked_about_in_turn() {
             Outcome::Suspended(next) => run = *next,
             other => break assert_eq!(other.done().as_deref(), Some("150")),
         }
+        session = restored;
         rounds.push(run.questions().count());
     }
     assert_eq!(rounds, [64, 64, 22]);
@@ -505,11 +508,12 @@ fn a_call_before_which_the_checkpoint_fails_is_not_made() {
         }
         Ok(())
     };
+    let before = session.encode().expect("it can be stored");
     session.run("(mail/send {:to \"a\"})").checkpoint(store).eval::<String>(&world).expect("no input").done();
     sent.lock().expect("not poisoned").clear();
     let run = Suspended::decode(&disk.lock().expect("not poisoned")).expect("it is a run");
-    let failure = session.resume(run).eval::<String>(&world).expect("no input").into_result().expect_err("unknown");
-    assert_eq!(failure.code(), ErrorCode::ReplayDiverged);
-    assert!(failure.message.contains("it is not known whether `mail/send` was called"), "{}", failure.message);
+    let mut session = engine().restore(&before).expect("it is a session");
+    let run = suspended(session.resume(run).eval::<String>(&world).expect("no input"));
+    assert_eq!(run.unknown().count(), 1);
     assert!(sent.lock().expect("not poisoned").is_empty());
 }

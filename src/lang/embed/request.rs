@@ -3,7 +3,6 @@
 use crate::host::CallId;
 use crate::plan::Plan;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// A call that is about to be made; see [`World::on_request`](crate::World::on_request).
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -12,9 +11,9 @@ pub struct CallRequest<'c> {
     /// The identity of the call within its run.
     pub id: &'c CallId,
     /// The server of the tool.
-    pub server: &'c Arc<str>,
+    pub server: &'c str,
     /// The tool.
-    pub tool: &'c Arc<str>,
+    pub tool: &'c str,
     /// The arguments: the text of a JSON object. A decision of a person is about exactly this text.
     pub arguments: &'c str,
     /// True if a person has approved the call with these arguments.
