@@ -18,6 +18,7 @@ mod doc;
 mod eval;
 mod grants;
 mod input;
+mod installation;
 mod logging;
 mod login;
 mod manual;
@@ -43,7 +44,6 @@ mod telemetry;
 mod telemetry;
 mod terminal;
 mod tools;
-mod version;
 mod worker;
 
 use std::process::ExitCode;
@@ -95,8 +95,8 @@ enum Command {
 fn main() -> ExitCode {
     process::outlives_large_files();
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if version::is_asked(&arguments) {
-        return output::finish(version::print());
+    if installation::is_asked(&arguments) {
+        return output::finish(installation::print());
     }
     output::finish(run(CommandLine::parse().command))
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
 use crate::context::Problem;
+use crate::installation::launcher;
 use crate::output::{errln, outln};
 
 /// Adds lispbox to the configuration of an MCP client on this machine and keeps a backup of the file. Repeating it
@@ -93,8 +94,8 @@ impl Setup {
     /// The entry with which the client starts lispbox.
     fn entry(&self, client: &Client) -> Result<Value, Problem> {
         let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut arguments = vec!["serve".to_owned()];
+        let (program, mut arguments) = launcher(std::env::current_exe().map_err(failed)?);
+        arguments.push("serve".to_owned());
         for path in &self.config {
             let path = std::path::absolute(path).map_err(failed)?;
             arguments.extend(["--config".to_owned(), path.display().to_string()]);

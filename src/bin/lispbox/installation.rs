@@ -1,7 +1,8 @@
-//! `lispbox --version --verbose`: describes this binary, for reports of defects.
+//! How this binary was installed: `lispbox --version --verbose`, for reports of defects, and the command with which a
+//! client starts it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::output::out;
@@ -50,6 +51,24 @@ fn features() -> Vec<&'static str> {
     features.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect()
 }
 
+/// Returns the program and the arguments with which a client starts this binary: the binary itself, or `npx` or `uvx` if
+/// it lies in a cache of theirs, from which they may remove it.
+pub fn launcher(program: PathBuf) -> (PathBuf, Vec<String>) {
+    let version = env!("CARGO_PKG_VERSION");
+    let words: Vec<String> = if program.iter().any(|part| part == "_npx") {
+        // On Windows `npx` is a script, which needs a shell.
+        let shell: &[&str] = if cfg!(windows) { &["cmd", "/c"] } else { &[] };
+        let words = shell.iter().copied().chain(["npx", "-y"]).map(str::to_owned);
+        words.chain([format!("lispbox@{version}")]).collect()
+    } else if program.iter().any(|part| part == "archive-v0") {
+        vec!["uvx".to_owned(), format!("lispbox=={version}")]
+    } else {
+        return (program, Vec::new());
+    };
+    let mut words = words.into_iter();
+    (words.next().map_or(program, PathBuf::from), words.collect())
+}
+
 /// Infers from its path how a binary was installed. `exists` tells whether there is a file.
 fn origin(program: &Path, exists: fn(&Path) -> bool) -> &'static str {
     let names: Vec<_> = program.iter().map(|part| part.to_string_lossy().to_lowercase()).collect();
@@ -92,6 +111,25 @@ mod tests {
         assert!(is_asked("--version --verbose") && is_asked("-v -V") && is_asked("--verbose -V"));
         assert!(!is_asked("--version") && !is_asked("--verbose") && !is_asked("eval --version --verbose"));
         assert!(!is_asked("--version --version"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn clients_start_a_binary_in_a_cache_through_what_has_put_it_there() {
+        let version = env!("CARGO_PKG_VERSION");
+        for (program, expected) in [
+            (
+                "/home/ann/.npm/_npx/2c1f/node_modules/@lispbox/linux-x64/bin/lispbox",
+                format!("npx -y lispbox@{version}"),
+            ),
+            ("/home/ann/.cache/uv/archive-v0/x7Qb/bin/lispbox", format!("uvx lispbox=={version}")),
+            ("/home/ann/.local/share/uv/tools/lispbox/bin/lispbox", String::new()),
+        ] {
+            let (found, arguments) = launcher(PathBuf::from(program));
+            let expected = if expected.is_empty() { program.to_owned() } else { expected };
+            let words: Vec<String> = [found.display().to_string()].into_iter().chain(arguments).collect();
+            assert_eq!(words.join(" "), expected);
+        }
     }
 
     #[test]
