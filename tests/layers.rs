@@ -60,7 +60,7 @@ const LANGUAGE: House = House {
     ],
     // `embed` adds methods to `Engine` and `Session`, which hold its functions and reports.
     cycles: &[
-        ("value", 49),
+        ("value", 50),
         ("builtin", 36),
         ("expand", 20),
         ("reader", 9),
