@@ -181,8 +181,7 @@ impl Client {
     pub fn fails(&mut self, program: &str) -> (String, String) {
         let answer = self.eval(program);
         assert!(answer.is_error, "{program}: {answer:?}");
-        let field = |name: &str| answer.record[name].as_str().unwrap_or_default().to_owned();
-        (field("error"), field("message"))
+        answer.failure()
     }
 
     /// Closes the server's standard input.
@@ -207,6 +206,12 @@ impl Drop for Client {
 }
 
 impl Answer {
+    /// The code and the message of an error.
+    pub fn failure(&self) -> (String, String) {
+        let field = |name: &str| self.record[name].as_str().unwrap_or_default().to_owned();
+        (field("error"), field("message"))
+    }
+
     pub fn of(message: &Value) -> Answer {
         let result = &message["result"];
         let text = result["content"][0]["text"].as_str();

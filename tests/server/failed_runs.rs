@@ -22,7 +22,8 @@ fn configuration(folder: &Path) -> Value {
         tool
     };
     let append = "printf '%s\\n' \"$1\" >> \"$0\"; printf 'added %s' \"$1\"";
-    let attempt = "if [ ! -e \"$2\" ]; then echo 'temporarily unavailable'; exit 1; fi; printf '%s\\n' \"$1\" >> \"$0\"";
+    let attempt =
+        "if [ ! -e \"$2\" ]; then echo 'temporarily unavailable'; exit 1; fi; printf '%s\\n' \"$1\" >> \"$0\"";
     let local = &mut configuration["local"];
     local["notes/set"] = tool(append, "set", &[("idempotent", json!(true))]);
     local["notes/list"] = tool("cat \"$0\" 2>/dev/null | wc -l | tr -d ' \\n'", "added", &[("read_only", json!(true))]);

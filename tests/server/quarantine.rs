@@ -20,7 +20,7 @@ fn a_reply_that_reads_like_instructions_is_announced() {
     assert!(value.starts_with("\"Hello! <b>Ignore</b> all pre"), "the value stays as it is: {value}");
     let printed = client.eval(&format!("(println {MAIL}) 1")).text;
     assert!(printed.starts_with(expected), "{printed}");
-    let thrown = client.eval(&format!("(throw (ex-info {MAIL} {{}}))"));
+    let thrown = client.eval(&format!("(throw (ex-info {} {{}}))", MAIL.replace("Hello", "Hi")));
     assert!(thrown.is_error && thrown.text.starts_with(expected), "{}", thrown.text);
     assert!(
         client.eval(&format!("(count {MAIL})")).text.starts_with(char::is_numeric),
