@@ -98,7 +98,7 @@ impl Http {
             let is_plain = error.is_none() && self.has_worked_in(session);
             // An error with the identity of the request comes from whatever has carried it out.
             let is_answer = error.is_some() && id.is_some_and(|id| has_identity(&body, id));
-            if names_session(&body) && !is_answer || status == StatusCode::NOT_FOUND && !is_answer || is_plain {
+            if is_plain || !is_answer && (status == StatusCode::NOT_FOUND || names_session(&body)) {
                 return Err(StreamableHttpError::SessionExpired);
             }
         }
