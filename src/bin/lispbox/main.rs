@@ -15,11 +15,13 @@ mod config_paths;
 mod context;
 mod demo;
 mod doc;
+mod doctor;
 mod eval;
 mod grants;
 mod input;
 mod logging;
 mod login;
+mod moving;
 mod output;
 mod page;
 mod paint;
@@ -42,6 +44,8 @@ mod telemetry;
 mod telemetry;
 mod terminal;
 mod tools;
+mod usual_store;
+mod welcome;
 mod worker;
 
 use std::process::ExitCode;
@@ -78,6 +82,7 @@ enum Command {
     Config(config::Config),
     Login(login::Login),
     Setup(setup::Setup),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -107,6 +112,7 @@ fn run(command: Command) -> ExitCode {
         Command::Config(command) => command.run(&CommandLine::command()),
         Command::Login(command) => command.run(),
         Command::Setup(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),

@@ -14,7 +14,8 @@ use crate::server::evaluations::Caller;
 use crate::server::identity::sha256_of_json;
 use crate::server::runs::{AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, RunKey, RunSession, gone};
 
-use super::front::{Door, Front};
+use super::doors::Door;
+use super::front::Front;
 use super::rounds::{self, Binding};
 
 /// A call of `lisp_eval` that can be answered.
