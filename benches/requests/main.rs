@@ -118,7 +118,13 @@ fn serve(
         option => option.to_owned(),
     };
     under.arg(env!("CARGO_BIN_EXE_lispbox")).arg("serve").arg("--config").arg(config).args(options.iter().map(option));
-    under.env("HOME", folder).env_remove("XDG_CONFIG_HOME").env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");
+    under
+        .env("LISPBOX_STORE", "memory")
+        .env("LISPBOX_NO_PREFETCH", "true")
+        .env("HOME", folder)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_DATA_HOME");
     let mut server = Pipe::start(under);
     for _ in 0..times {
         let reply = server.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));

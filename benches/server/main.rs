@@ -119,6 +119,7 @@ fn lispbox(configuration: &Value) -> Pipe {
     std::fs::write(&file, configuration.to_string()).expect("it is written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["serve", "--limit", "calls=10000", "--limit", "parallel=32", "--config"]).arg(&file);
+    command.env("LISPBOX_STORE", "memory").env("LISPBOX_NO_PREFETCH", "true");
     command.env("LISPBOX_CACHE", folder.path().join("cache"));
     Pipe::start(&mut command)
 }

@@ -226,6 +226,7 @@ fn lispbox(count: usize) -> Pipe {
     std::fs::write(&file, json!({"mcpServers": servers}).to_string()).expect("it is written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["serve", "--limit", "calls=10000", "--config"]).arg(&file);
+    command.env("LISPBOX_STORE", "memory").env("LISPBOX_NO_PREFETCH", "true");
     command.env("LISPBOX_CACHE", folder.path().join("cache"));
     Pipe::start(&mut command)
 }

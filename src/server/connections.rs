@@ -49,6 +49,27 @@ pub struct Checked {
     pub unchecked: Vec<String>,
     /// The arguments that guards name and that its tools do not have, a clause each.
     pub unguarded: Vec<String>,
+    /// The file that is started and where it was found; see [`Downstreams::command_of`].
+    pub command: Option<String>,
+    /// Why tools without a server cannot work on this machine, a clause each.
+    pub unusable: Vec<String>,
+}
+
+/// What is known of a check of several servers.
+pub enum CheckProgress {
+    /// One server has started, or failed.
+    Done(Checked),
+    /// These are still starting.
+    Starting(Vec<String>),
+}
+
+/// Starts a server and looks at its tools.
+async fn checked(downstreams: &Downstreams, server: String) -> Checked {
+    let tools = downstreams.tools(&server).await;
+    let unchecked = downstreams.unchecked(&server).await;
+    let unguarded = downstreams.unguarded(&server, tools.as_deref().unwrap_or_default());
+    let (command, unusable) = (downstreams.command_of(&server).await, downstreams.unusable(&server).await);
+    Checked { server, tools, unchecked, unguarded, command, unusable }
 }
 
 /// The result of calling a tool once to learn the shape of its results.
@@ -176,20 +197,41 @@ impl Connections {
 
     /// Starts all servers concurrently. Returns the tools of each that may be called, or why it cannot be used.
     pub fn check(&self) -> Vec<Checked> {
-        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
-        let downstreams = Arc::clone(&self.downstreams);
-        let checking = runtime.spawn(async move {
-            let names = downstreams.names();
-            let lists = futures::future::join_all(names.iter().map(|name| downstreams.tools(name))).await;
-            let mut checked = Vec::new();
-            for (server, tools) in names.into_iter().zip(lists) {
-                let unchecked = downstreams.unchecked(&server).await;
-                let unguarded = downstreams.unguarded(&server, tools.as_deref().unwrap_or_default());
-                checked.push(Checked { server, tools, unchecked, unguarded });
+        let mut checked = Vec::new();
+        self.check_each(Duration::MAX, |progress| {
+            if let CheckProgress::Done(server) = progress {
+                checked.push(server);
             }
-            checked
         });
-        runtime.block_on(checking).unwrap_or_default()
+        let names = self.downstreams.names();
+        checked.sort_by_key(|checked| names.iter().position(|name| *name == checked.server));
+        checked
+    }
+
+    /// Like [`Connections::check`], with each result as soon as it is there. While there is none for `period`, the
+    /// servers are reported that are still starting.
+    pub fn check_each(&self, period: Duration, mut report: impl FnMut(CheckProgress)) {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
+        let mut waiting = self.downstreams.names();
+        let (sender, mut results) = tokio::sync::mpsc::unbounded_channel();
+        for name in waiting.clone() {
+            let (downstreams, sender) = (Arc::clone(&self.downstreams), sender.clone());
+            // The receiver outlives the tasks, unless the process is ending.
+            runtime.spawn(async move { drop(sender.send(checked(&downstreams, name).await)) });
+        }
+        drop(sender);
+        runtime.block_on(async {
+            loop {
+                match tokio::time::timeout(period, results.recv()).await {
+                    Ok(None) => return,
+                    Ok(Some(checked)) => {
+                        waiting.retain(|name| *name != checked.server);
+                        report(CheckProgress::Done(checked));
+                    }
+                    Err(_) => report(CheckProgress::Starting(waiting.clone())),
+                }
+            }
+        });
     }
 
     /// Calls those of a server's tools that only read and need no arguments once each, one after the other, as far as the

@@ -73,13 +73,13 @@ pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Dialect, Endpoint, Functions, HttpTransport, Inherit,
     LocalTool, Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
-pub use connections::{Checked, Connections, Sampled, SessionOrigins};
+pub use connections::{CheckProgress, Checked, Connections, Sampled, SessionOrigins};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::host::EvaluationHost;
 pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};
 #[doc(hidden)]
 pub use http::serve_handler;
-pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
+pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_approvals, serve_http};
 pub use pins::{DiffLine, PinReport, Pins, Review};
 pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
 pub use protocol::replies::ReplyForm;
@@ -96,6 +96,6 @@ pub use secrets::Secrets;
 pub use serve::ServeOptions;
 pub use sessions::SessionBounds;
 pub use stdio::{serve_stdio, serve_streams};
-pub use system::folders::usual_folder;
+pub use system::folders::{data_folder, make_private, usual_folder};
 pub use telemetry::log::{LogStream, LogWriter, SPANS};
 pub use tokio_util::sync::CancellationToken;

@@ -232,6 +232,14 @@ pub trait Store: Send + Sync {
     /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem>;
 
+    /// Returns the size of the stored data in bytes, if the store knows it.
+    ///
+    /// # Errors
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
+    fn bytes(&self) -> Result<Option<u64>, Problem> {
+        Ok(None)
+    }
+
     /// True if a principal has at least `count` sessions that have not expired.
     ///
     /// # Errors
@@ -243,6 +251,23 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn check(&self) -> Result<(), Problem>;
+}
+
+/// The time for which an unused session is kept, however large the store is.
+const LEAST_KEPT: Duration = Duration::from_secs(60);
+
+/// Expires sessions that were not used for a shorter and shorter time, beginning with half of `kept`, until the store
+/// has at most `most` bytes; returns their number. Sessions that were used within a minute are kept.
+///
+/// # Errors
+/// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
+pub fn make_room(store: &dyn Store, kept: Duration, most: u64) -> Result<u64, Problem> {
+    let (mut unused, mut ended) = (kept, 0);
+    while most < u64::MAX && unused > LEAST_KEPT && store.bytes()?.is_some_and(|bytes| bytes > most) {
+        unused = (unused / 2).max(LEAST_KEPT);
+        ended += store.expire(unused)?;
+    }
+    Ok(ended)
 }
 
 /// Polling interval while another holder has a lease.

@@ -477,6 +477,14 @@ impl Store for Sqlite {
         })
     }
 
+    fn bytes(&self) -> Result<Option<u64>, Problem> {
+        self.reading(|transaction| {
+            let number = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+            let used = number("page_count")?.saturating_sub(number("freelist_count")?);
+            Ok(Some(used.saturating_mul(number("page_size")?)))
+        })
+    }
+
     fn check(&self) -> Result<(), Problem> {
         self.reading(|transaction| Ok(transaction.execute_batch("SELECT 1 FROM session LIMIT 1")?))
     }

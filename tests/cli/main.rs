@@ -10,6 +10,7 @@ mod client_files;
 mod closed_pipes;
 mod command_line;
 mod configuration;
+mod desktop;
 mod end_to_end;
 mod first_use;
 mod pages;

@@ -102,17 +102,39 @@ impl Client {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("servers.json");
         std::fs::write(&file, configuration.to_string()).expect("written");
-        let mut process = command
+        command
             .args(["serve", "--config"])
             .arg(&file)
             .args(arguments)
             .env("LISPBOX_CACHE", folder.path().join("cache"))
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the binary runs");
+            // A test says which servers it starts.
+            .env("LISPBOX_NO_PREFETCH", "true")
+            // Nor does it write into the folders of whoever runs it.
+            .env("LISPBOX_STORE", "memory")
+            .envs(variables.iter().copied());
+        Client::of(command, log, folder)
+    }
+
+    /// Starts the server as a program with a window does: with a home folder and hardly any environment. Its log is the
+    /// file `log` in that folder.
+    pub fn start_at_home(home: &Path, arguments: &[&str], capabilities: Value) -> Client {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command
+            .arg("serve")
+            .args(arguments)
+            .current_dir("/")
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", "/usr/bin:/bin");
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(home.join("log")).expect("a log");
+        let mut client = Client::of(command, log.into(), tempfile::tempdir().expect("a folder"));
+        client.shake_hands(capabilities);
+        client
+    }
+
+    fn of(mut command: Command, log: Stdio, folder: tempfile::TempDir) -> Client {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let mut process = command.spawn().expect("the binary runs");
         let output = BufReader::new(process.stdout.take().expect("piped"));
         let (sender, lines) = channel();
         std::thread::spawn(move || {

@@ -61,6 +61,9 @@ fn with_each(clients: &[Kind], options: &dyn Fn(&Path) -> Vec<String>, test: imp
             std::fs::write(&file, configuration(folder.path()).to_string()).expect("written");
             let mut arguments = vec!["--config".to_owned(), file.to_string_lossy().into_owned()];
             arguments.extend(options(folder.path()));
+            if !over_http && !arguments.iter().any(|argument| argument == "--store") {
+                arguments.extend(["--store".to_owned(), "memory".to_owned()]);
+            }
             let borrowed: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let server = over_http.then(|| Server::start(&borrowed, &[]));
             let target = match &server {

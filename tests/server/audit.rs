@@ -143,7 +143,7 @@ fn a_log_that_cannot_be_written_keeps_calls_from_being_made() {
 #[test]
 fn a_log_that_cannot_be_begun_is_said_at_once() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
-    command.args(["serve", "--no-config", "--audit"]);
+    command.env("LISPBOX_STORE", "memory").args(["serve", "--no-config", "--audit"]);
     let output = command.arg(env!("CARGO_BIN_EXE_lispbox")).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("lispbox: the audit log in "), "{said}");

@@ -298,6 +298,7 @@ const WARNING: &str = "[warning: the audit log cannot be written: file too large
 fn limited(scene: &Scene, arguments: &[&str]) -> crate::http_client::Server {
     let mut command = Command::new("sh");
     command.args(["-c", r#"trap "" XFSZ; ulimit -S -f 12; exec "$0" "$@""#, env!("CARGO_BIN_EXE_lispbox"), "serve"]);
+    command.env("LISPBOX_STORE", "memory");
     command.args(["--http", "127.0.0.1:0", "--audit"]).arg(scene.audit()).args(arguments).envs([TOKEN]);
     crate::http_client::Server::of(command)
 }

@@ -109,6 +109,7 @@ pub fn instructions(configuration: &Value, cache: &Path) -> String {
         .args(["serve", "--config"])
         .arg(&file)
         .env("LISPBOX_CACHE", cache)
+        .env("LISPBOX_STORE", "memory")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -134,7 +135,7 @@ fn texts_of_a_server_stay_within_our_lines() {
     go_through("texts", cache.path());
     let told = instructions(&liar("texts"), cache.path());
     // Each of its tools has an argument whose name is no plain identifier.
-    assert_eq!(told, "liar");
+    assert!(told.ends_with("those of one):\nliar"), "{told}");
 }
 
 #[test]

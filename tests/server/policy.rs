@@ -195,7 +195,17 @@ fn a_client_that_nobody_here_wrote_is_asked() {
     let file = folder.path().join("servers.json");
     std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
     let mut command = Command::new(python);
-    command.args([&script("asking.py"), "2025-11-25", env!("CARGO_BIN_EXE_lispbox"), "serve", "--config"]).arg(&file);
+    command
+        .args([
+            &script("asking.py"),
+            "2025-11-25",
+            env!("CARGO_BIN_EXE_lispbox"),
+            "serve",
+            "--store",
+            "memory",
+            "--config",
+        ])
+        .arg(&file);
     command.env("CALLS", json!([{"program": write(folder.path(), "hello")}]).to_string());
     command.env("ANSWERS", json!([["", {"action": "accept", "content": {"allow": true}}]]).to_string());
     let output = command.output().expect("it runs");

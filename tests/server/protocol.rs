@@ -196,7 +196,12 @@ struct Lines {
 impl Lines {
     fn start(revision: &str) -> Lines {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
-        command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .arg("serve")
+            .env("LISPBOX_STORE", "memory")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut process = command.spawn().expect("it runs");
         let input = process.stdin.take().expect("piped");
         let output = BufReader::new(process.stdout.take().expect("piped"));

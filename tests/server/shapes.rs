@@ -46,6 +46,7 @@ impl Scene {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
         command.args(arguments).arg("--config").arg(self.path("servers.json"));
         command.env("LISPBOX_CACHE", self.path("cache"));
+        command.env("LISPBOX_STORE", "memory").env("LISPBOX_NO_PREFETCH", "true");
         command
     }
 
@@ -263,7 +264,8 @@ fn a_client_that_connects_is_told_the_tools_that_are_known_and_no_server_is_star
     described["tools"].as_array_mut().expect("a list").push(tool("secrets", json!({}), json!({})));
     let Some(scene) = Scene::new(&described, &json!({"deny": ["crm/secrets"]})) else { return };
     let server = scene.serve();
-    assert_eq!(instructions(&server, ANN), "crm");
+    let told = instructions(&server, ANN);
+    assert!(told.starts_with("lispbox runs ") && told.ends_with(":\ncrm"), "{told}");
     assert!(!server.eval(ANN, "(count (crm/tickets))", None).1);
     end(server);
     // The next process knows the tools, and Ann what her call returned. The server itself is gone.
@@ -271,7 +273,7 @@ fn a_client_that_connects_is_told_the_tools_that_are_known_and_no_server_is_star
     let server = scene.serve();
     let line = "\ncrm\n  (crm/tickets :page? integer)";
     let ann = instructions(&server, ANN);
-    assert!(ann.starts_with("Tools for lisp_eval") && ann.contains(&format!("{line} {SEEN}")), "{ann}");
+    assert!(ann.contains("\nTools, by server ") && ann.contains(&format!("{line} {SEEN}")), "{ann}");
     let bob = instructions(&server, BOB);
     assert!(bob.contains(&format!("{line}  Gives tickets")) && !bob.contains("seen"), "{bob}");
     assert!(!ann.contains("secrets"), "{ann}");
@@ -289,9 +291,9 @@ fn of_many_tools_the_instructions_have_as_many_as_there_is_room_for() {
     let server = scene.serve();
     let told = instructions(&server, ANN);
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[1], "crm");
+    assert_eq!(lines[2], "crm");
     // What only reads comes first.
-    assert!(lines[2].starts_with("  (crm/tickets "), "{told}");
+    assert!(lines[3].starts_with("  (crm/tickets "), "{told}");
     assert!(lines.last().is_some_and(|line| line.ends_with(" more: (dir 'crm)")) && told.len() > 1_700, "{told}");
     end(server);
 }

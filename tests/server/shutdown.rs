@@ -277,6 +277,7 @@ fn over_pipes_nothing_is_waited_for_that_nobody_reads() {
     std::fs::write(&file, scene.configuration().to_string()).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["serve", "--grace", "1h", "--config"]).arg(&file).env("LISPBOX_CACHE", scene.file("cache"));
+    command.env("LISPBOX_STORE", "memory");
     command
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

@@ -29,6 +29,16 @@ fn with_no_server() {
 }
 
 #[test]
+fn with_the_tool_that_approves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let configuration = json!({"mcpServers": {}});
+    let (without, _) = counted(&mut Client::start(&configuration, &["--store", &store]));
+    let (with, text) = counted(&mut Client::start(&configuration, &["--store", &store, "--approve-tool"]));
+    assert!(text.contains("lisp_approve") && with - without <= 70, "{} tokens more: {text}", with - without);
+}
+
+#[test]
 fn with_more_than_fifty_tools_on_ten_servers() {
     let Some(_) = python() else { return };
     let names = [

@@ -59,6 +59,7 @@ pub fn start(binary: &Path, arguments: &[&str], configuration: &Path, cache: &Pa
         .arg(configuration)
         .env("LISPBOX_CACHE", cache)
         .env("LISPBOX_LOG", "error")
+        .env("LISPBOX_STORE", "memory")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log.reopen()?)

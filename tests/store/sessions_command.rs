@@ -78,12 +78,15 @@ fn sessions_are_listed_shown_moved_and_removed() {
 }
 
 #[test]
-fn a_store_must_be_named_and_be_there() {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_lispbox")).args(["sessions", "list"]).env_remove("LISPBOX_STORE").output();
-    let errors = String::from_utf8(output.expect("it runs").stderr).expect("UTF-8");
-    assert!(errors.contains("expected `--store sqlite:PATH`"), "{errors}");
+fn a_store_must_be_there_and_be_named_where_there_is_no_usual_one() {
     let folder = tempfile::tempdir().expect("a folder");
+    let listed = |home: Option<&std::path::Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["sessions", "list"]).env_clear().envs(home.map(|home| ("HOME", home)));
+        String::from_utf8(command.output().expect("it runs").stderr).expect("UTF-8")
+    };
+    assert!(listed(None).contains("expected `--store sqlite:PATH`"));
+    assert!(listed(Some(folder.path())).contains("there is no store at "));
     let file = folder.path().join("none.db");
     assert!(refused(&format!("sqlite:{}", file.display()), &["list"]).contains("there is no store at"));
     assert!(!file.exists(), "looking makes no file");

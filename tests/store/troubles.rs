@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::databases::{Database, Kind};
-use lispbox::store::{Key, Lease, Problem, Store, open};
+use lispbox::store::{Key, Lease, Problem, Store, make_room, open};
 
 fn key(handle: &str) -> Key {
     Key { principal: "ann".to_owned(), handle: handle.to_owned() }
@@ -275,6 +275,28 @@ fn a_file_that_was_compacted_goes_on() {
     connection.execute_batch("VACUUM").expect("nobody is busy");
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody is busy");
     assert_eq!(put(&*store, &key("small"), 1, TEXT), Ok(2));
+}
+
+#[test]
+fn what_was_not_used_for_the_longest_time_makes_room_for_the_rest() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = in_a_file(folder.path());
+    let size = store.bytes().expect("it can be read").expect("it is known");
+    let left = || -> Vec<String> {
+        let mut left: Vec<String> = store.list().expect("a list").into_iter().map(|it| it.key.handle).collect();
+        left.sort();
+        left
+    };
+    assert_eq!(make_room(&*store, 30 * DAY, 0), Ok(0), "all were used just now");
+    let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
+    let days = 10 * 24 * 60 * 60 * 1_000_i64;
+    connection.execute("UPDATE session SET used = used - ?1 WHERE handle = 'large'", [days]).expect("written");
+    assert_eq!(make_room(&*store, 30 * DAY, size), Ok(0), "there is room");
+    assert_eq!(left(), ["large", "small"]);
+    assert_eq!(make_room(&*store, 30 * DAY, size / 2), Ok(1));
+    assert_eq!(left(), ["small"]);
+    assert!(store.bytes().expect("it can be read").expect("it is known") < size / 2);
 }
 
 #[test]

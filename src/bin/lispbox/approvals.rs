@@ -1,16 +1,23 @@
 //! `lispbox approvals`: decides on the calls of programs that wait in a store.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use lispbox::server::{Grant, GrantTerms, ListedRun, OpenCall, RunState, StoredGrants, StoredRun, StoredRuns};
-use lispbox::store::{Key, open_existing};
+use lispbox::server::{
+    Grant, GrantTerms, ListedRun, OpenCall, RunState, StoredGrants, StoredRun, StoredRuns, serve_approvals,
+};
+use lispbox::store::{Key, Store, open_existing};
 use serde_json::json;
 
 use crate::context::{Problem, seconds, store_problem, store_url};
 use crate::grants::{self, GrantOptions};
 use crate::output::{errln, outln};
 use crate::terminal::for_stdout;
+
+/// The time after which a page that is not used ends.
+const UNUSED: Duration = Duration::from_secs(600);
 
 /// Lists the programs that wait for approval, and decides on their calls.
 #[derive(Args)]
@@ -32,6 +39,15 @@ enum Action {
         /// Also list programs that are running, that have ended, or whose process died.
         #[arg(long)]
         all: bool,
+    },
+    /// Serves a page on this machine on which you look at the programs that wait, and decide, and opens it in your
+    /// browser. It ends when it was not used for ten minutes.
+    Open {
+        /// The run to show first.
+        run: Option<String>,
+        /// Print the address only.
+        #[arg(long)]
+        no_browser: bool,
     },
     /// Shows a program, its open calls with all their arguments, and the decisions so far.
     Show {
@@ -106,8 +122,12 @@ impl Approvals {
     fn act(self) -> Result<(), Problem> {
         let url = store_url(self.store)?;
         let store = open_existing(&url).map_err(|message| store_problem(&url, message))?;
-        let (runs, grants) = (StoredRuns::new(store.clone()), StoredGrants::new(store));
+        let (runs, grants) = (StoredRuns::new(store.clone()), StoredGrants::new(store.clone()));
         match self.action {
+            Action::Open { run, no_browser } => {
+                let run = run.map(|run| find(&runs, &run, LISTS)).transpose()?.map(|(key, _)| key.handle);
+                open(store, run.as_deref(), no_browser)
+            }
             Action::List { json, all } => list(&runs, json, all),
             Action::Show { run } => {
                 let (key, run) = find(&runs, &run, LISTS)?;
@@ -189,8 +209,39 @@ const LISTS: &str = "lispbox approvals list";
 
 /// The way in which a decision was made, for its record.
 fn person() -> String {
+    format!("`lispbox approvals`, by {}", user())
+}
+
+/// The name of the user of this machine.
+fn user() -> String {
     let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
-    format!("`lispbox approvals`, by {}", user.as_deref().unwrap_or("an unknown user"))
+    user.filter(|user| !user.is_empty()).unwrap_or_else(|| "an unknown user".to_owned())
+}
+
+/// Serves the page, and opens it.
+fn open(store: Arc<dyn Store>, run: Option<&str>, no_browser: bool) -> Result<(), Problem> {
+    let served = serve_approvals(store, &user(), run, UNUSED, |address| {
+        outln!("{address}");
+        errln!("lispbox: this address opens the page once, in a browser on this machine");
+        errln!("lispbox: the page ends with Ctrl-C, or after ten minutes without use");
+        if !no_browser {
+            browse(address);
+        }
+    });
+    served.map_err(|problem| Problem::Failed(problem.to_string()))
+}
+
+/// Opens an address in the browser, if there is a program for that; the address has been printed.
+fn browse(address: &str) {
+    let (program, before): (&str, &[&str]) = match std::env::consts::OS {
+        "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),
+        "macos" => ("open", &[]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = std::process::Command::new(program);
+    command.args(before).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Not waited for: it may become the browser itself.
+    let _ = command.spawn();
 }
 
 /// Finds the run with this identity or this unambiguous prefix.

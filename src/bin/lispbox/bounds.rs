@@ -16,39 +16,40 @@ const DAY: u64 = 24 * 60 * 60;
 pub struct Bounds {
     /// Maximum number of sessions in memory. Beyond it, the least recently used session of the principal with the most
     /// sessions is evicted. A session in the store is read again when it is used.
-    #[arg(long, value_name = "COUNT", env = "LISPBOX_SESSIONS", default_value_t = SessionBounds::default().count, value_parser = count())]
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_SESSIONS", default_value_t = SessionBounds::default().count, value_parser = count(), help_heading = "Sessions")]
     sessions: usize,
     /// Time after which an unused session is removed from memory, such as `24h`. A session in the store is read again
     /// when it is used.
-    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_IDLE", default_value_t = Time(SessionBounds::default().idle))]
+    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_IDLE", default_value_t = Time(SessionBounds::default().idle), help_heading = "Sessions")]
     session_idle: Time,
     /// Maximum lifetime of a session, such as `90d`, in memory and in the store, even if it is in use [default:
     /// unlimited]
-    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_LIFETIME")]
+    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_LIFETIME", help_heading = "Sessions")]
     session_lifetime: Option<Time>,
     /// Days for which an unused session is kept in the store.
     #[arg(
         long, value_name = "DAYS", env = "LISPBOX_KEEP_DAYS", default_value_t = SessionBounds::default().kept.as_secs() / DAY,
-        value_parser = clap::value_parser!(u64).range(1..=36500)
+        value_parser = clap::value_parser!(u64).range(1..=36500),
+        help_heading = "Sessions"
     )]
     keep_days: u64,
     /// Maximum number of sessions of one principal in the store. A further session is not stored, and the reply reports
     /// it.
-    #[arg(long, value_name = "COUNT", env = "LISPBOX_STORED_SESSIONS", default_value_t = SessionBounds::default().stored)]
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_STORED_SESSIONS", default_value_t = SessionBounds::default().stored, help_heading = "Sessions")]
     stored_sessions: u64,
     /// Maximum number of HTTP connections.
-    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS", default_value_t = http().connections, value_parser = count())]
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS", default_value_t = http().connections, value_parser = count(), help_heading = "HTTP")]
     connections: usize,
-    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS_EACH", value_parser = count(), help = connections_each())]
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS_EACH", value_parser = count(), help = connections_each(), help_heading = "HTTP")]
     connections_each: Option<usize>,
-    #[arg(long, value_name = "COUNT", env = "LISPBOX_REQUESTS_PER_MINUTE", help = requests_per_minute())]
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_REQUESTS_PER_MINUTE", help = requests_per_minute(), help_heading = "HTTP")]
     requests_per_minute: Option<NonZeroU32>,
     /// Timeout for the head of the next request on a connection, and for the message of a request, such as `10s`.
-    #[arg(long, value_name = "TIME", env = "LISPBOX_ARRIVAL", default_value_t = Time(http().arrival))]
+    #[arg(long, value_name = "TIME", env = "LISPBOX_ARRIVAL", default_value_t = Time(http().arrival), help_heading = "HTTP")]
     arrival: Time,
     /// Time for which programs may continue after the server receives SIGTERM or SIGINT, such as `20s`; then they are
     /// cancelled and answered, which takes up to two more seconds. `0s` or a second signal cancels them immediately.
-    #[arg(long, value_name = "TIME", env = "LISPBOX_GRACE", default_value_t = grace(), value_parser = any_time)]
+    #[arg(long, value_name = "TIME", env = "LISPBOX_GRACE", default_value_t = grace(), value_parser = any_time, help_heading = "Limits")]
     grace: Time,
 }
 

@@ -24,6 +24,7 @@ use crate::output::errln;
 use crate::permissions::Permissions;
 use crate::process;
 use crate::terminal::{Prints, Terminal};
+use crate::usual_store::{self, MEMORY};
 use crate::worker::Isolation;
 
 /// The exit code after Ctrl-C, by the convention of shells.
@@ -332,12 +333,12 @@ pub fn named_problem(problem: &io::Error, message: String) -> Problem {
     }
 }
 
-/// Returns the URL of the store that a command was given.
+/// Returns the URL of the store that a command was given, or else of the one that a server uses for which none is named.
 ///
 /// # Errors
-/// Returns what was expected if it was given none.
+/// Returns what was expected if there is neither.
 pub fn store_url(given: Option<String>) -> Result<String, Problem> {
-    given.ok_or_else(|| {
+    given.filter(|url| url != MEMORY).or_else(usual_store::url).ok_or_else(|| {
         Problem::Usage("expected `--store sqlite:PATH` or LISPBOX_STORE, as given to `serve`".to_owned())
     })
 }

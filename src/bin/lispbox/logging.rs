@@ -1,7 +1,9 @@
 //! `LISPBOX_LOG`: the filter for the log of `serve`.
 
+use std::io::IsTerminal;
+
 use lispbox::lang::internal::closest;
-use lispbox::server::{LogWriter, SPANS};
+use lispbox::server::{LogStream, LogWriter, SPANS};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
@@ -98,14 +100,28 @@ fn check_component(name: &str) -> Result<(), String> {
     })
 }
 
-/// Writes the log lines that the filter `wanted` selects, as JSON.
+/// Returns a writer to a stream: of text for a person if the stream is a terminal, or else of JSON.
+pub fn writer(stream: LogStream) -> LogWriter {
+    let is_terminal = match stream {
+        LogStream::Output => std::io::stdout().is_terminal(),
+        LogStream::Errors => std::io::stderr().is_terminal(),
+    };
+    if is_terminal { LogWriter::of_text(stream) } else { LogWriter::new(stream) }
+}
+
+/// Writes the log lines that the filter `wanted` selects.
 pub fn log_to(writer: &LogWriter, wanted: &str, telemetry: Option<&Telemetry>) {
     // The MCP library logs whole messages, including session handles, so it is limited to errors unless the filter
     // names it. A filter that names only components leaves the defaults of the others unchanged.
     let filter = EnvFilter::new(format!("warn,rmcp=error,{SPANS}=off,{wanted}"));
     let lines = writer.clone();
-    let log = tracing_subscriber::fmt::layer().json().with_current_span(false).with_span_list(false);
-    let all = tracing_subscriber::registry().with(log.with_writer(move || lines.clone()).with_filter(filter));
+    let log = tracing_subscriber::fmt::layer();
+    let log = match writer.is_json() {
+        true => log.json().with_current_span(false).with_span_list(false).with_writer(move || lines.clone()).boxed(),
+        // In colours, a secret would not be recognised behind the name of its field.
+        false => log.compact().with_target(false).with_ansi(false).with_writer(move || lines.clone()).boxed(),
+    };
+    let all = tracing_subscriber::registry().with(log.with_filter(filter));
     // A second subscriber in the same process is refused, and the first one is kept.
     let _ = all.with(telemetry.map(Telemetry::layer)).try_init();
 }

@@ -15,6 +15,7 @@ mod config_paths;
 mod context;
 mod demo;
 mod doc;
+mod doctor;
 mod eval;
 mod grants;
 mod input;
@@ -22,6 +23,7 @@ mod installation;
 mod logging;
 mod login;
 mod manual;
+mod moving;
 mod output;
 mod page;
 mod paint;
@@ -44,6 +46,8 @@ mod telemetry;
 mod telemetry;
 mod terminal;
 mod tools;
+mod usual_store;
+mod welcome;
 mod worker;
 
 use std::process::ExitCode;
@@ -82,6 +86,7 @@ enum Command {
     Config(config::Config),
     Login(login::Login),
     Setup(setup::Setup),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -117,6 +122,7 @@ fn run(command: Command) -> ExitCode {
         Command::Config(command) => command.run(&CommandLine::command()),
         Command::Login(command) => command.run(),
         Command::Setup(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
         Command::Manual(command) => command.run(CommandLine::command()),

@@ -1,5 +1,6 @@
 //! `lispbox serve`: the MCP server, on standard input and output or over HTTP.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,80 +22,113 @@ use crate::permissions::Permissions;
 use crate::process;
 use crate::recording::{self, Recording};
 use crate::telemetry::Telemetry;
+use crate::usual_store::{self, MEMORY};
+use crate::welcome;
 use crate::worker::Isolation;
 
 /// Serves the two tools `lisp_eval` and `lisp_env` to one MCP client on standard input and output, or to many over
 /// HTTP.
 #[derive(Args)]
 pub struct Serve {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     config: ConfigPaths,
     /// The form of a successful reply: `text`, `structured` or `toon`.
-    #[arg(long, value_name = "FORM", env = "LISPBOX_REPLY", default_value = "text")]
+    #[arg(long, value_name = "FORM", env = "LISPBOX_REPLY", default_value = "text", help_heading = "Replies")]
     reply: ReplyForm,
     /// A limit of every evaluation, such as `memory=64MiB`; no call can exceed it. May be given several times; a
     /// variable contains several limits separated by blanks.
-    #[arg(long = "limit", value_name = "NAME=VALUE", env = "LISPBOX_LIMIT", value_delimiter = ' ')]
+    #[arg(
+        long = "limit",
+        value_name = "NAME=VALUE",
+        env = "LISPBOX_LIMIT",
+        value_delimiter = ' ',
+        help_heading = "Limits"
+    )]
     limits: Vec<String>,
     /// The memory of the server as a whole: half for concurrent evaluations, half for sessions.
-    #[arg(long, value_name = "SIZE", env = "LISPBOX_TOTAL_MEMORY", default_value = "4GiB")]
+    #[arg(long, value_name = "SIZE", env = "LISPBOX_TOTAL_MEMORY", default_value = "4GiB", help_heading = "Limits")]
     total_memory: String,
+    /// Do not start servers whose tools are not known before they are needed. Without this, they start in the background
+    /// as soon as the client has connected on standard input and output.
+    #[arg(long, env = "LISPBOX_NO_PREFETCH", help_heading = "Servers")]
+    no_prefetch: bool,
     /// Serve over HTTP at this address, such as `127.0.0.1:8787` or `localhost:8787`, instead of standard input and output.
-    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_HTTP")]
+    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_HTTP", help_heading = "HTTP")]
     http: Option<Address>,
     /// The principals that may use the server over HTTP: a JSON file from names to bearer tokens, `{"ann":
     /// "${ANN_TOKEN}"}`, or to `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute":
     /// N}`. LISPBOX_TOKEN is the token of one principal, `default`. Only its owner may read the file; it is read again
     /// when it changes.
-    #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http")]
+    #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http", help_heading = "HTTP")]
     tokens: Option<PathBuf>,
     /// The operators that may decide at `/approvals` on calls that need approval: a JSON file from names to tokens,
     /// `{"olga": "${OLGA_TOKEN}"}`, none of which is the token of a principal. Only its owner may write the file; it is
     /// read again when it changes. Needs `--store`.
-    #[arg(long, value_name = "FILE", env = "LISPBOX_APPROVALS_TOKENS", requires_all = ["http", "store"])]
+    #[arg(long, value_name = "FILE", env = "LISPBOX_APPROVALS_TOKENS", requires_all = ["http", "store"], help_heading = "HTTP")]
     approvals_tokens: Option<PathBuf>,
     /// Serve without tokens at an address that other machines can reach.
-    #[arg(long, env = "LISPBOX_WITHOUT_TOKENS", requires = "http")]
+    #[arg(long, env = "LISPBOX_WITHOUT_TOKENS", requires = "http", help_heading = "HTTP")]
     without_tokens: bool,
     /// A name by which a proxy or other machines reach the server, in addition to `localhost`.
-    #[arg(long = "host", value_name = "NAME", env = "LISPBOX_HOST", value_delimiter = ' ', requires = "http")]
+    #[arg(
+        long = "host",
+        value_name = "NAME",
+        env = "LISPBOX_HOST",
+        value_delimiter = ' ',
+        requires = "http",
+        help_heading = "HTTP"
+    )]
     hosts: Vec<String>,
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
-    #[arg(long = "origin", value_name = "ORIGIN", env = "LISPBOX_ORIGIN", value_delimiter = ' ', requires = "http")]
+    #[arg(
+        long = "origin",
+        value_name = "ORIGIN",
+        env = "LISPBOX_ORIGIN",
+        value_delimiter = ' ',
+        requires = "http",
+        help_heading = "HTTP"
+    )]
     origins: Vec<String>,
     /// Serve metrics for Prometheus at this address, such as `127.0.0.1:9464`, at `/metrics` and without tokens. By
     /// default, they are at the address of `--http`, where tokens are required.
-    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_METRICS")]
+    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_METRICS", help_heading = "HTTP")]
     metrics: Option<Address>,
     /// The rules against which replies are checked before a model reads them, instead of the built-in rules against
     /// text that reads like instructions: a file with a name and a regular expression on each line.
-    #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
+    #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE", help_heading = "Replies")]
     quarantine: Option<PathBuf>,
     /// Do not check replies.
-    #[arg(long, env = "LISPBOX_NO_QUARANTINE", conflicts_with = "quarantine")]
+    #[arg(long, env = "LISPBOX_NO_QUARANTINE", conflicts_with = "quarantine", help_heading = "Replies")]
     no_quarantine: bool,
     /// The store in which sessions outlive the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
     /// `postgres://USER:PASSWORD@HOST/DATABASE`. It contains what tools returned, unencrypted unless the store encrypts
-    /// it.
-    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
+    /// it. By default, a server on standard input and output uses a SQLite file among the user's data, which only its
+    /// owner can read; `memory` means no store.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true, help_heading = "Sessions")]
     store: Option<String>,
     /// Record whole runs in the store, with what their tools returned, so that `lispbox runs` can show and replay them.
     /// They are kept for this time, such as `30d`; without a time, for 7 days.
     #[arg(
         long, value_name = "TIME", env = "LISPBOX_RECORD", requires = "store", num_args = 0..=1,
-        default_missing_value = "7d"
+        default_missing_value = "7d",
+        help_heading = "Sessions"
     )]
     record: Option<Time>,
     /// Maximum size of the record of one run. Of a larger one, only the reply is kept.
-    #[arg(long, value_name = "SIZE", env = "LISPBOX_RECORD_SIZE", default_value = "16MiB")]
+    #[arg(long, value_name = "SIZE", env = "LISPBOX_RECORD_SIZE", default_value = "16MiB", help_heading = "Sessions")]
     record_size: String,
-    #[command(flatten)]
+    /// Add the tool `lisp_approve` for a client that shows no forms: the prompt with which the client asks a person before
+    /// a call of a tool then decides on calls that wait. It is as safe as that prompt: a client that was told to allow the
+    /// tool always asks nobody.
+    #[arg(long, env = "LISPBOX_APPROVE_TOOL", conflicts_with = "http", help_heading = "Policy")]
+    approve_tool: bool,
+    #[command(flatten, next_help_heading = "Policy")]
     permissions: Permissions,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Audit")]
     recording: Recording,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Sessions")]
     bounds: Bounds,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     isolation: Isolation,
 }
 
@@ -121,11 +155,14 @@ impl Serve {
             return objection.report();
         }
         // Without `--http`, standard output carries the protocol, so the log is written to standard error.
-        let log = LogWriter::new(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
+        let log = logging::writer(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
         let telemetry = match Telemetry::of_environment() {
             Ok(telemetry) => telemetry,
             Err(problem) => return Problem::Usage(problem).report(),
         };
+        if self.http.is_none() && std::io::stdin().is_terminal() {
+            welcome::show(&prepared.options.downstream.secrets);
+        }
         log_to(&log, &prepared.log, telemetry.as_ref());
         let outcome = self.serve(prepared, &log);
         if let Some(telemetry) = telemetry {
@@ -149,6 +186,8 @@ impl Serve {
         }
         options.reply = self.reply;
         options.downstream.policy = self.permissions.policy()?;
+        options.downstream.prefetch &= !self.no_prefetch;
+        options.approve_tool = self.approve_tool;
         options.metrics = match &self.metrics {
             Some(address) => address.resolve()?.first().copied(),
             None => None,
@@ -174,6 +213,11 @@ impl Serve {
         // The password of a store is a secret like those of the servers, and so are the tokens of principals.
         let secrets = options.downstream.secrets.clone();
         self.store.iter().for_each(|url| secrets.add_credentials_in(url));
+        if self.named_store().is_none() && (self.record.is_some() || self.approvals_tokens.is_some()) {
+            let message =
+                "`--record` and `--approvals-tokens` need a store: expected `--store` with another value than `memory`";
+            return Err(Problem::Usage(message.to_owned()));
+        }
         let mut audit = self.recording.options()?;
         let http = self.http.as_ref().map(|address| self.http_options(address, &secrets)).transpose()?;
         if let (Some(audit), Some(http)) = (&mut audit, &http)
@@ -191,7 +235,7 @@ impl Serve {
     /// # Errors
     /// Returns the reason why it cannot.
     pub fn check_store(&self) -> Result<(), Problem> {
-        let Some(url) = &self.store else { return Ok(()) };
+        let Some(url) = self.named_store() else { return Ok(()) };
         match url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).map(Path::new) {
             Some(path) if !path.exists() => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -204,7 +248,36 @@ impl Serve {
 
     /// Returns true if a store is named.
     pub fn has_store(&self) -> bool {
-        self.store.is_some()
+        self.named_store().is_some()
+    }
+
+    /// Returns the URL of the store, if one is named.
+    fn named_store(&self) -> Option<&String> {
+        self.store.as_ref().filter(|url| *url != MEMORY)
+    }
+
+    /// Opens the store that is named, or the usual one.
+    ///
+    /// # Errors
+    /// Returns the reason why a store that is named cannot be used.
+    fn open_store(&self, options: &mut ServeOptions) -> Result<(), Problem> {
+        if let Some(url) = self.named_store() {
+            let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
+            options.store = Some(store);
+        } else if self.store.is_none() && self.http.is_none() {
+            match usual_store::open_usual() {
+                Ok(store) => {
+                    options.store = Some(store);
+                    options.sessions.stored_bytes = usual_store::MOST;
+                    options.is_usual_store = true;
+                }
+                Err(problem) => tracing::warn!(
+                    problem,
+                    "sessions and waiting programs end with this process, since the usual store cannot be used"
+                ),
+            }
+        }
+        Ok(())
     }
 
     /// Returns the pins of tools in the store, if one is named and exists. A SQLite file is not created.
@@ -212,7 +285,7 @@ impl Serve {
     /// # Errors
     /// Returns the reason why the store cannot be used.
     pub fn pins(&self) -> Result<Option<Pins>, Problem> {
-        let Some(url) = &self.store else { return Ok(None) };
+        let Some(url) = self.named_store() else { return Ok(None) };
         if url.strip_prefix("sqlite:").is_some_and(|path| !Path::new(path).exists()) {
             return Ok(None);
         }
@@ -224,10 +297,7 @@ impl Serve {
         let Prepared { mut options, http, audit, .. } = prepared;
         log.redact(&options.downstream.secrets);
         options.configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        if let Some(url) = &self.store {
-            let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
-            options.store = Some(store);
-        }
+        self.open_store(&mut options)?;
         let audit = audit.map(recording::begin).transpose()?;
         options.downstream.audit.clone_from(&audit);
         let engine = process::engine(process::CONNECTIONS)?;

@@ -8,8 +8,10 @@ use lispbox::server::{Policy, Sources, read_document};
 use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
+use crate::config::import::printable;
 use crate::context::Problem;
 use crate::installation::launcher;
+use crate::moving::Plan;
 use crate::output::{errln, outln};
 
 /// Adds lispbox to the configuration of an MCP client on this machine and keeps a backup of the file. Repeating it
@@ -27,6 +29,13 @@ pub struct Setup {
     /// Guards on the arguments of tools with effects: `careful` or `strict`.
     #[arg(long, value_name = "PRESET", conflicts_with = "remove")]
     guards: Option<String>,
+    /// Move the client's servers into lispbox: each is started, and taken out of the client if it started. Servers that
+    /// do not start stay where they are.
+    #[arg(long = "move", conflicts_with_all = ["remove", "config"])]
+    moves: bool,
+    /// Take back what `--move` has done: the client has its servers again, and not lispbox.
+    #[arg(long, conflicts_with_all = ["moves", "remove", "config", "guards"])]
+    undo: bool,
     /// Remove lispbox from the client's configuration.
     #[arg(long)]
     remove: bool,
@@ -46,6 +55,53 @@ impl Setup {
         let unknown =
             || Problem::Usage(format!("the configuration file of {} is unknown; give it with `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;
+        self.check()?;
+        let before = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(problem) => return Err(Problem::Failed(format!("{}: {problem}", file.display()))),
+        };
+        let is_removed = self.remove || self.undo;
+        let entry = if is_removed { None } else { Some(self.entry(client)?) };
+        let edit = |plan: &Plan| {
+            edited(&before, client, entry.as_ref(), plan).map_err(|problem| {
+                let by_hand = match &entry {
+                    Some(entry) => format!("add by hand:\n{:#}", json!({client.key: {"lispbox": entry}})),
+                    None => format!("remove `{}.lispbox` by hand", client.key),
+                };
+                Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
+            })
+        };
+        // A file that cannot be rewritten is refused before any server is started.
+        edit(&Plan::default())?;
+        let plan = match (self.moves, self.undo) {
+            (true, _) => Plan::moving(client, &file, self.dry_run)?,
+            (_, true) => Plan::undoing(client, &file)?,
+            _ => Plan::default(),
+        };
+        let Some(Edited { text, old, new }) = edit(&plan)? else {
+            let state = if is_removed { "does not have lispbox" } else { "has lispbox already" };
+            outln!("{} {state}, in {}", client.title, file.display());
+            return Ok(());
+        };
+        outln!("{}{}", file.display(), if self.dry_run { " would change:" } else { ":" });
+        show_change(client.key, old.as_ref(), new.as_ref(), &plan);
+        if self.dry_run {
+            return Ok(());
+        }
+        // First what lispbox has, so that no server is ever in neither of the two.
+        plan.begin()?;
+        match replace(&file, &text)? {
+            Some(backup) => outln!("written; the previous file is {}", backup.display()),
+            None => outln!("written"),
+        }
+        plan.finish()?;
+        self.advise(client);
+        Ok(())
+    }
+
+    /// Checks the configuration and the guards that the entry names.
+    fn check(&self) -> Result<(), Problem> {
         if !self.config.is_empty() {
             let configuration = Sources::new(self.config.clone()).read();
             let configuration = configuration.map_err(|problem| Problem::Usage(format!("--config {problem}")))?;
@@ -54,41 +110,22 @@ impl Setup {
         if let Some(preset) = &self.guards {
             Policy::default().add_preset(preset, "--guards").map_err(Problem::Usage)?;
         }
-        let before = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(problem) => return Err(Problem::Failed(format!("{}: {problem}", file.display()))),
-        };
-        let entry = if self.remove { None } else { Some(self.entry(client)?) };
-        let edited = edited(&before, client, entry.as_ref()).map_err(|problem| {
-            let by_hand = match &entry {
-                Some(entry) => format!("add by hand:\n{:#}", json!({client.key: {"lispbox": entry}})),
-                None => format!("remove `{}.lispbox` by hand", client.key),
-            };
-            Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
-        })?;
-        let Some(Edited { text, old, new }) = edited else {
-            let state = if self.remove { "does not have lispbox" } else { "has lispbox already" };
-            outln!("{} {state}, in {}", client.title, file.display());
-            return Ok(());
-        };
-        outln!("{}{}", file.display(), if self.dry_run { " would change:" } else { ":" });
-        show_change(client.key, old.as_ref(), new.as_ref());
-        if self.dry_run {
-            return Ok(());
-        }
-        match replace(&file, &text)? {
-            Some(backup) => outln!("written; the previous file is {}", backup.display()),
-            None => outln!("written"),
-        }
-        let effect = if self.remove { "stop using" } else { "start" };
+        Ok(())
+    }
+
+    /// Says what to do after the change.
+    fn advise(&self, client: &Client) {
+        let is_removed = self.remove || self.undo;
+        let effect = if is_removed { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
-        if self.guards.is_none() && !self.remove {
+        if self.moves {
+            outln!("`lispbox setup {} --undo` takes this back; `lispbox doctor` says whether all is well", client.name);
+        }
+        if self.guards.is_none() && !is_removed {
             outln!(
                 "with `--guards careful`, mails, payments and posts go only to addresses that you or your contacts gave"
             );
         }
-        Ok(())
     }
 
     /// The entry with which the client starts lispbox.
@@ -103,6 +140,9 @@ impl Setup {
         if let Some(preset) = &self.guards {
             arguments.extend(["--guards".to_owned(), preset.clone()]);
         }
+        if ASKS_BEFORE_TOOLS.contains(&client.name) {
+            arguments.push("--approve-tool".to_owned());
+        }
         let mut entry = json!({"command": program.display().to_string(), "args": arguments});
         if matches!(client.name, "claude-code" | "vscode") {
             entry["type"] = "stdio".into();
@@ -111,6 +151,9 @@ impl Setup {
     }
 }
 
+/// The clients that ask a person before each call of a tool, and show no forms of a server.
+const ASKS_BEFORE_TOOLS: &[&str] = &["claude-desktop"];
+
 /// A client's configuration after the change, and its entry for lispbox before and after.
 struct Edited {
     text: String,
@@ -118,12 +161,12 @@ struct Edited {
     new: Option<Value>,
 }
 
-/// Edits a client's configuration so that it has this entry for lispbox, or none; returns `None` if nothing changes.
-/// Variables and other keys that a person has added to the entry are kept.
+/// Edits a client's configuration so that it has this entry for lispbox, or none, and the other entries of a plan;
+/// returns `None` if nothing changes. Variables and other keys that a person has added to the entry are kept.
 ///
 /// # Errors
 /// Returns the reason why the configuration cannot be rewritten.
-fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option<Edited>, String> {
+fn edited(before: &str, client: &Client, entry: Option<&Value>, plan: &Plan) -> Result<Option<Edited>, String> {
     let text = before.trim_start_matches('\u{feff}');
     let mut root = match serde_json::from_str(text) {
         _ if text.trim().is_empty() => Value::Object(Map::new()),
@@ -134,7 +177,7 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option
         },
     };
     let servers = root.as_object_mut().ok_or("expected an object")?;
-    if entry.is_none() && !servers.contains_key(client.key) {
+    if entry.is_none() && plan.returned().is_empty() && !servers.contains_key(client.key) {
         return Ok(None);
     }
     let servers = servers.entry(client.key).or_insert_with(|| Value::Object(Map::new()));
@@ -149,7 +192,8 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option
         }
         entry
     });
-    if old == new {
+    let is_changed = plan.apply(servers);
+    if old == new && !is_changed {
         return Ok(None);
     }
     match &new {
@@ -162,7 +206,7 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option
 
 /// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
 /// are not shown, because they may be secret.
-fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>) {
+fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>, plan: &Plan) {
     let lines = |entry: Option<&Value>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };
         let mut entry = entry.clone();
@@ -181,6 +225,8 @@ fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>) {
     old[same..old.len() - ending].iter().for_each(|line| outln!("- {line}"));
     new[same..new.len() - ending].iter().for_each(|line| outln!("+ {line}"));
     new[new.len() - ending..].iter().for_each(|line| outln!("  {line}"));
+    plan.taken().iter().for_each(|name| outln!("-     {}: …", Value::from(printable(name))));
+    plan.returned().iter().for_each(|name| outln!("+     {}: …", Value::from(printable(name))));
     outln!("  }}");
 }
 

@@ -6,8 +6,9 @@
 //! server, whose keys `dialect` has translated from those of other clients, and `env_file` its variables; `local` reads
 //! the tools without a server, with `template`s for their arguments, `variables` expands `${…}`, and `conceal` finds
 //! secrets; the rules about tools are read by [`Policy`]. [`Sources`] are the files and folders of a
-//! configuration; an [`Origin`] detects when they have changed.
+//! configuration; an [`Origin`] detects when they have changed. `commands` finds the programs that are started.
 
+mod commands;
 mod conceal;
 mod dialect;
 mod document;
@@ -37,6 +38,7 @@ use super::text::one_line;
 use entry::Entry;
 use variables::Scope;
 
+pub(in crate::server) use commands::{Commands, Taken};
 pub use conceal::Concealed;
 pub use dialect::Dialect;
 pub use document::read_document;
@@ -72,6 +74,8 @@ pub struct Configuration {
     pub idle: Option<Duration>,
     /// The treatment of changed tools of a server without a setting of its own.
     pub pinning: Option<Pinning>,
+    /// False if servers are started by the first call only, also if their tools are not known.
+    pub prefetch: Option<bool>,
     /// Descriptions of what was ignored, one sentence each.
     pub warnings: Vec<String>,
     /// The names of the files that were skipped.
@@ -288,6 +292,14 @@ impl Configuration {
         let idle = root.get("execution").and_then(|fields| fields.get("idle_seconds")).filter(|value| !value.is_null());
         let idle = idle.map(|value| entry::idle_seconds("execution.idle_seconds", value)).transpose();
         configuration.idle = idle.map_err(|wrong| error(&wrong.path, wrong.message))?;
+        configuration.prefetch = match root.get("execution").and_then(|fields| fields.get("prefetch")) {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(prefetch)) => Some(*prefetch),
+            Some(other) => {
+                let message = format!("expected true or false, got {}", kind(other));
+                return Err(error("execution.prefetch", message));
+            }
+        };
         let inherit = root.get("execution").and_then(|fields| fields.get("inherit"));
         configuration.inherit =
             Inherit::read(inherit, "execution.inherit").map_err(|wrong| error(&wrong.path, wrong.message))?;
@@ -362,6 +374,7 @@ impl Configuration {
         self.limits.extend(other.limits);
         self.idle = other.idle.or(self.idle);
         self.pinning = other.pinning.or(self.pinning);
+        self.prefetch = other.prefetch.or(self.prefetch);
         self.inherit.extend(&other.inherit);
         self.warnings.extend(other.warnings);
         self.wrong_entries.extend(other.wrong_entries);
@@ -433,7 +446,11 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         Some(Value::Object(fields)) => fields,
         Some(other) => return wrong("execution", "an object", other),
     };
-    known_keys(fields, ["timeout_seconds", "max_output_bytes", "idle_seconds", "inherit", "limits"], "execution.")?;
+    known_keys(
+        fields,
+        ["timeout_seconds", "max_output_bytes", "idle_seconds", "prefetch", "inherit", "limits"],
+        "execution.",
+    )?;
     let mut set = |path: String, name: &str, text: String| {
         Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
         limits.insert(name.to_owned(), text);

@@ -309,7 +309,7 @@ fn slips_in_our_own_keys_are_named() {
         (
             "a.yaml",
             "execution: {timeout: 5}",
-            "a.yaml: `execution.timeout`: there is no such key; known are `timeout_seconds`, `max_output_bytes`, `idle_seconds`, `inherit`, `limits`",
+            "a.yaml: `execution.timeout`: there is no such key; known are `timeout_seconds`, `max_output_bytes`, `idle_seconds`, `prefetch`, `inherit`, `limits`",
         ),
         (
             "a.yaml",

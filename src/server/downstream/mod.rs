@@ -53,7 +53,7 @@ use std::time::Duration;
 use crate::lang::internal::closest;
 use crate::lang::{Catalogue, Found, Server, Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::audit::{AuditLog, Redaction};
-use crate::server::config::{Configuration, Endpoint, Origin};
+use crate::server::config::{Commands, Configuration, Endpoint, Origin};
 use crate::server::identity::LOCAL;
 use crate::server::pins::{PinReport, Pins, Review};
 use crate::server::policy::{Counts, Decision, Names, Policy, ToolName};
@@ -103,6 +103,8 @@ pub struct DownstreamOptions {
     /// Time within which a listing of all servers answers with what is known. Servers that are still starting then go
     /// on; a process that ends after the listing should wait for them.
     pub listing: Duration,
+    /// True if servers whose tools are not known are started as soon as the client of a pair of streams has connected.
+    pub prefetch: bool,
 }
 
 impl Default for DownstreamOptions {
@@ -117,6 +119,7 @@ impl Default for DownstreamOptions {
             audit: None,
             ping_after: Duration::from_secs(30),
             listing: Duration::from_secs(10),
+            prefetch: true,
         }
     }
 }
@@ -126,6 +129,7 @@ struct Shared {
     options: DownstreamOptions,
     cache: Arc<Cache>,
     lifeline: Arc<Lifeline>,
+    commands: Arc<Commands>,
     blobs: Arc<Blobs>,
     metrics: Metrics,
     unfit: Unfit,
@@ -162,6 +166,7 @@ impl Downstreams {
                 cache: Arc::new(Cache::new(options.cache.clone())),
                 options,
                 lifeline: Lifeline::new(),
+                commands: Arc::new(Commands::of_environment()),
                 blobs: Arc::default(),
                 metrics: Metrics::default(),
                 unfit: Unfit::default(),
@@ -333,6 +338,26 @@ impl Downstreams {
         self.find(name).ok()?.instructions()
     }
 
+    /// Returns the file that is started for a server and where it was found, such as `/usr/bin/npx, on PATH`; `None` if
+    /// there is no such command, or its configuration names the file.
+    pub async fn command_of(&self, name: &str) -> Option<String> {
+        let server = self.find(name).ok()?;
+        let Ok(Endpoint::Process { command, environment, .. }) = &server.config().endpoint else { return None };
+        self.shared.commands.find(command, environment, true).await.line()
+    }
+
+    /// Returns why local tools of a namespace cannot work on this machine, a clause each.
+    pub async fn unusable(&self, name: &str) -> Vec<String> {
+        let Ok(server) = self.find(name) else { return Vec::new() };
+        let Ok(Endpoint::Local(tools)) = &server.config().endpoint else { return Vec::new() };
+        let mut problems = Vec::new();
+        for tool in tools {
+            let problem = tool.problem(&self.shared.commands).await;
+            problems.extend(problem.map(|problem| format!("`{}`: {problem}", tool.tool.name)));
+        }
+        problems
+    }
+
     /// Returns the known tools of one server that may not be called, each with the rule that denies it.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
@@ -418,6 +443,24 @@ impl Downstreams {
             }
         }
         catalogue
+    }
+
+    /// Starts the servers whose tools are not known, in the background and with the turns of all starts, unless
+    /// [`DownstreamOptions::prefetch`] is off. Must be called within the Tokio runtime.
+    pub(in crate::server) fn prefetch(&self, principal: &str) {
+        if !self.shared.options.prefetch {
+            return;
+        }
+        for server in self.all() {
+            let principal = principal.to_owned();
+            tokio::spawn(async move {
+                server.recall(&principal).await;
+                // Why a server does not start is logged, and said to whoever calls it.
+                if server.known_tools(&principal).is_none() {
+                    let _ = server.tools(&principal).await;
+                }
+            });
+        }
     }
 
     /// Returns the tools that are known without starting a server as they may be quoted in the instructions for a client,

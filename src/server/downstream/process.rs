@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
-use crate::server::config::{Endpoint, ServerConfig};
+use crate::server::config::{Endpoint, ServerConfig, Taken};
 use crate::server::secrets::Secrets;
 use crate::server::system::platform::{self, Lifeline, ProcessGroup, Started};
 use crate::server::text::cut;
@@ -43,20 +43,22 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts the process of a configuration.
+    /// Starts the process of a configuration, whose command was taken from where it was found.
     ///
     /// # Errors
     /// Returns the reason if it cannot be started.
     pub(super) fn start(
         config: &ServerConfig,
+        taken: &Taken,
         lifeline: &Arc<Lifeline>,
         secrets: &Secrets,
     ) -> Result<(ServerProcess, Overheard, ChildStdin), String> {
         let Ok(Endpoint::Process { command: program, arguments, environment, folder }) = &config.endpoint else {
             return Err("it is not a process".into());
         };
-        let mut command = platform::command(program);
-        command.args(arguments).env_clear().envs(config.inherit.of(std::env::vars_os())).envs(environment);
+        let mut command = tokio::process::Command::new(&taken.program);
+        command.args(arguments).env_clear().envs(config.inherit.of(std::env::vars_os()));
+        command.envs(taken.path.iter().map(|path| ("PATH", path))).envs(environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
             if !folder.is_dir() {
@@ -64,8 +66,9 @@ impl ServerProcess {
             }
             command.current_dir(folder);
         }
-        let Started { mut child, group } =
-            lifeline.start(&mut command).map_err(|problem| platform::start_problem(program, &problem))?;
+        let Started { mut child, group } = lifeline
+            .start(&mut command)
+            .map_err(|problem| taken.why_not(platform::start_problem(program, &problem)))?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err("its streams could not be opened".into());

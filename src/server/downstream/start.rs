@@ -13,7 +13,7 @@ use rmcp::transport::Transport;
 use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::config::{Endpoint, HttpTransport, ServerConfig};
+use crate::server::config::{Commands, Endpoint, HttpTransport, ServerConfig};
 use crate::server::secrets::Secrets;
 use crate::server::system::platform::Lifeline;
 use crate::server::text::cut;
@@ -37,6 +37,7 @@ const DOWNLOADERS: &[&str] =
 pub(super) struct Start {
     pub(super) config: ServerConfig,
     pub(super) lifeline: Arc<Lifeline>,
+    pub(super) commands: Arc<Commands>,
     pub(super) largest: usize,
     /// The folder in which logins are stored.
     pub(super) logins: Option<PathBuf>,
@@ -177,7 +178,14 @@ impl Start {
     /// whichever thread calls this.
     async fn start_process(&self) -> Result<(ServerProcess, Overheard, ChildStdin), String> {
         let (config, lifeline, secrets) = (self.config.clone(), Arc::clone(&self.lifeline), self.secrets.clone());
-        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline, &secrets) });
+        let commands = Arc::clone(&self.commands);
+        let starting = tokio::spawn(async move {
+            let Ok(Endpoint::Process { command, environment, .. }) = &config.endpoint else {
+                return Err("it is not a process".to_owned());
+            };
+            let taken = commands.find(command, environment, true).await;
+            ServerProcess::start(&config, &taken, &lifeline, &secrets)
+        });
         starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
     }
 

@@ -9,6 +9,7 @@ mod batches;
 mod connections;
 mod heads;
 mod intake;
+mod local_page;
 mod principals;
 mod protocol_sessions;
 mod rates;
@@ -48,6 +49,7 @@ use readiness::Readiness;
 use tokens::Directory;
 
 pub use connections::CONNECTIONS_EACH;
+pub use local_page::serve_approvals;
 pub use principals::Principals;
 pub(in crate::server) use scrape::serve_metrics;
 

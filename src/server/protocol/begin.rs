@@ -16,7 +16,8 @@ use crate::server::runs::{
     AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
 };
 
-use super::front::{Door, Front};
+use super::doors::Door;
+use super::front::Front;
 use super::rounds::{self, Binding};
 
 /// A call of `lisp_eval` that can be answered.

@@ -1,7 +1,8 @@
 //! Asking the user of the client during a call, through MCP elicitation (revision 2025-11-25, `elicitation/create`).
 
 use std::pin::pin;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
@@ -11,6 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::server::policy::{Answer, Approver, Question};
 
+use super::doors::Doors;
+use super::rounds::NextRound;
+
 /// The form field that must be set to true.
 pub(super) const FIELD: &str = "allow";
 
@@ -18,11 +22,33 @@ pub(super) const FIELD: &str = "allow";
 struct Asked {
     question: Question,
     patience: Duration,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Heard>,
 }
 
+/// What was heard from a client that was to show a form.
+enum Heard {
+    /// A person has answered.
+    Answer(Answer),
+    /// The form was cancelled before a person can have read it.
+    CancelledAtOnce,
+    /// Nothing in time, or an error; the reason, as a clause.
+    Nothing(String),
+    /// Nothing, since the call has ended.
+    Over,
+}
+
+/// Time for the answer to a form of a client that has not shown one before, if the run can wait for another door.
+const UNPROVEN: Duration = Duration::from_secs(20);
+
+/// Time within which no person has read a form.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
 /// A client that can show a form to a person. Its questions are passed on by [`Questions`].
-pub(in crate::server) struct AskingClient(mpsc::Sender<Asked>);
+pub(in crate::server) struct AskingClient {
+    questions: mpsc::Sender<Asked>,
+    /// How a run waits if the client does not show its form, and where that is remembered.
+    otherwise: Option<(NextRound, Arc<Doors>)>,
+}
 
 /// The questions of one call. They are sent by the task that handles the call, because over HTTP they travel on the
 /// stream of its response.
@@ -32,24 +58,59 @@ pub(in crate::server) struct Questions {
 }
 
 impl AskingClient {
-    /// Returns the client, if it has declared support for forms.
-    pub(in crate::server) fn of(peer: &Peer<RoleServer>) -> Option<(AskingClient, Questions)> {
-        let can = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
-        can.then(|| {
-            let (sender, asked) = mpsc::channel(1);
-            (AskingClient(sender), Questions { peer: peer.clone(), asked })
+    /// True if a client has declared support for forms.
+    pub(super) fn is_declared(peer: &Peer<RoleServer>) -> bool {
+        peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
+    }
+
+    /// Returns the client, if it has declared support for forms. A run waits `otherwise`, if that is possible.
+    pub(super) fn of(
+        peer: &Peer<RoleServer>,
+        otherwise: Option<(NextRound, Arc<Doors>)>,
+    ) -> Option<(AskingClient, Questions)> {
+        AskingClient::is_declared(peer).then(|| {
+            let (questions, asked) = mpsc::channel(1);
+            (AskingClient { questions, otherwise }, Questions { peer: peer.clone(), asked })
         })
+    }
+
+    /// Asks by a form.
+    async fn heard(&self, question: Question, patience: Duration) -> Heard {
+        let (answer, answered) = oneshot::channel();
+        match self.questions.send(Asked { question, patience, answer }).await {
+            Ok(()) => answered.await.unwrap_or(Heard::Over),
+            Err(_) => Heard::Over,
+        }
     }
 }
 
 impl Approver for AskingClient {
     fn ask(&self, question: Question, patience: Duration) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            let ended = || Answer::Unavailable("the call has ended".to_owned());
-            match self.0.send(Asked { question, patience, answer }).await {
-                Ok(()) => answered.await.unwrap_or_else(|_| ended()),
-                Err(_) => ended(),
+            let over = || Answer::Unavailable("the call has ended".to_owned());
+            let Some((next, doors)) = &self.otherwise else {
+                return match self.heard(question, patience).await {
+                    Heard::Answer(answer) => answer,
+                    Heard::CancelledAtOnce => Answer::No,
+                    Heard::Nothing(reason) => Answer::Unavailable(reason),
+                    Heard::Over => over(),
+                };
+            };
+            let shorter = if doors.shows_forms() { patience } else { patience.min(UNPROVEN) };
+            match self.heard(question.clone(), shorter).await {
+                Heard::Answer(answer) => {
+                    doors.shown();
+                    answer
+                }
+                Heard::CancelledAtOnce if doors.shows_forms() => Answer::No,
+                heard @ (Heard::CancelledAtOnce | Heard::Nothing(_)) => {
+                    // Too short a time says nothing about the client.
+                    if matches!(heard, Heard::CancelledAtOnce) || patience >= UNPROVEN {
+                        doors.not_shown();
+                    }
+                    next.ask(question, patience).await
+                }
+                Heard::Over => over(),
             }
         })
     }
@@ -80,20 +141,22 @@ impl Questions {
 }
 
 /// Shows a question to the person who uses the client.
-async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -> Answer {
+async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -> Heard {
     let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build();
     let requested_schema = match requested_schema {
         Ok(schema) => schema,
-        Err(problem) => return Answer::Unavailable(format!("the form cannot be made: {problem}")),
+        Err(problem) => return Heard::Nothing(format!("the form cannot be made: {problem}")),
     };
     let message = question.to_string();
     let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    let asked = Instant::now();
     match peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(answer) if answer.action == ElicitationAction::Accept => {
             let is_set = answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&true.into());
-            if is_set { Answer::Yes } else { Answer::No }
+            Heard::Answer(if is_set { Answer::Yes } else { Answer::No })
         }
-        Ok(_) => Answer::No,
-        Err(problem) => Answer::Unavailable(format!("the client did not ask: {problem}")),
+        Ok(answer) if answer.action == ElicitationAction::Cancel && asked.elapsed() < AT_ONCE => Heard::CancelledAtOnce,
+        Ok(_) => Heard::Answer(Answer::No),
+        Err(problem) => Heard::Nothing(format!("the client did not ask: {problem}")),
     }
 }

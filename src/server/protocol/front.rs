@@ -3,7 +3,7 @@
 //! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets a new one.
 //! Earlier revisions have protocol sessions: there the connection has a session, which ends with the connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use rmcp::model::{
@@ -15,7 +15,7 @@ use rmcp::model::{
     ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
     SubscribeRequestMethod, SubscribeRequestParams, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
@@ -28,7 +28,6 @@ use crate::server::audit::{Kind, Record};
 use crate::server::evaluations::{Caller, Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
-use crate::server::policy::{Approver, NoApprover};
 use crate::server::runs::AskedRun;
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
@@ -38,10 +37,10 @@ use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
 use super::begin::{Begun, Intended, words};
-use super::elicitation::{AskingClient, Questions};
+use super::doors::{Door, Doors};
 use super::progress::reporting;
 use super::replies::{RenderedReply, Replies, warn, weight};
-use super::rounds::{self, Binding, NextRound, Rounds};
+use super::rounds::{self, Binding, Rounds};
 use super::{tools, waiting};
 
 /// Settings shared by all connections.
@@ -56,33 +55,26 @@ pub(in crate::server) struct ServerSettings {
     pub(in crate::server) allowances: Arc<Allowances>,
     /// Asks in the replies to calls.
     pub(in crate::server) rounds: Rounds,
+    /// True if commands at a terminal use the store without being told.
+    pub(in crate::server) is_usual_store: bool,
+    /// True if clients that show no forms have the tool `lisp_approve`.
+    pub(in crate::server) approve_tool: bool,
 }
-
-/// The way in which the user of a client is asked.
-pub(super) enum Door {
-    /// By requests to the client during the call.
-    Elicitation(Questions),
-    /// In the reply to the call.
-    NextRound,
-    /// By the operator, at any time: the reply says which run waits.
-    Operator,
-    /// Not at all.
-    None,
-}
-
-/// The reason why the user of a client cannot be asked, as a clause.
-const NO_ELICITATION: &str = "this client cannot ask for approval (it does not support elicitation)";
 
 /// One connection of a client.
 pub(in crate::server) struct Front {
     pub(super) evaluations: Arc<Evaluations>,
     pub(super) settings: Arc<ServerSettings>,
     /// True if each request carries its principal.
-    over_http: bool,
+    pub(super) over_http: bool,
     /// The session of this connection, created by the first call that needs it.
     own: Mutex<Option<Arc<Entry>>>,
     /// The session handles that this connection knows.
     handles: Arc<Handles>,
+    /// Done once the servers whose tools are not known have been started.
+    pub(super) prefetched: Once,
+    /// Whether this client shows forms, and what it may approve by `lisp_approve`.
+    pub(super) doors: Arc<Doors>,
 }
 
 impl Front {
@@ -97,7 +89,15 @@ impl Front {
     }
 
     fn new(evaluations: Arc<Evaluations>, settings: Arc<ServerSettings>, over_http: bool) -> Front {
-        Front { evaluations, settings, over_http, own: Mutex::default(), handles: Arc::default() }
+        Front {
+            evaluations,
+            settings,
+            over_http,
+            own: Mutex::default(),
+            handles: Arc::default(),
+            prefetched: Once::new(),
+            doors: Arc::default(),
+        }
     }
 
     /// Registers a request as under way.
@@ -120,21 +120,6 @@ impl Front {
         let principal =
             principal.ok_or_else(|| Refused::new("InternalError", "the principal of this request is unknown"))?;
         Ok(principal.0.clone())
-    }
-
-    /// Adds the instructions for the principal of a request.
-    async fn instructed(&self, answer: ServerConfig, context: &RequestContext<RoleServer>) -> ServerConfig {
-        let Ok(principal) = self.principal(context) else { return answer };
-        let downstreams = self.evaluations.downstreams();
-        downstreams.refresh();
-        let (told, cut) = downstreams.told_to(&principal).await;
-        match tools::instructions(&downstreams.servers(), &told, &cut) {
-            Some(lines) => {
-                let lines = self.settings.replies.warned(downstreams.secrets().redact_own(lines));
-                answer.with_instructions(tools::within(&lines))
-            }
-            None => answer,
-        }
     }
 
     /// Returns the caller of a request, with its way to ask the user. A run that is resumed may wait again, however many
@@ -169,33 +154,12 @@ impl Front {
         let (approver, door) = self.approver(&name, stateless, is_resumed, context);
         // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
-        let (withdrawn, can_wait) = (context.ct.clone(), matches!(door, Door::NextRound | Door::Operator));
+        let (withdrawn, can_wait) = (context.ct.clone(), door.can_wait());
         let words = words(context)?;
         let left = withdrawn.clone();
         let caller =
             Caller { name, own, handles, withdrawn, left, activity: Arc::default(), approver, can_wait, words };
         Ok((caller, door))
-    }
-
-    /// Returns the approver that asks the person using the client, and how. From 2026-07-28 on a server sends no requests,
-    /// but asks in its reply to the call.
-    fn approver(
-        &self,
-        principal: &str,
-        stateless: bool,
-        is_resumed: bool,
-        context: &RequestContext<RoleServer>,
-    ) -> (Arc<dyn Approver>, Door) {
-        if !stateless && let Some((client, questions)) = AskingClient::of(&context.peer) {
-            return (Arc::new(client), Door::Elicitation(questions));
-        }
-        let runs = self.evaluations.runs();
-        let door = match stateless && rounds::shows_forms(context.client_capabilities()) {
-            true => Door::NextRound,
-            false if runs.are_stored() => Door::Operator,
-            false => return (Arc::new(NoApprover(NO_ELICITATION.to_owned())), Door::None),
-        };
-        (Arc::new(NextRound::new(runs, principal, is_resumed)), door)
     }
 
     async fn eval(
@@ -220,7 +184,7 @@ impl Front {
                 let evaluating =
                     reporting(context, &activity, self.evaluations.evaluate(request, resumed, key, caller));
                 let (mut reply, identity, asked) = match door {
-                    Door::Elicitation(questions) => questions.during(evaluating).await,
+                    Door::Elicitation { questions, .. } => questions.during(evaluating).await,
                     Door::NextRound | Door::Operator | Door::None => evaluating.await,
                 };
                 if let Some(asked) = asked {
@@ -293,7 +257,11 @@ impl Front {
                 Err(problem) => tracing::warn!(problem, "the client cannot be asked in the reply to its call"),
             }
         }
-        waiting::explain(asked, &mut reply);
+        let by_tool = self.offered(context);
+        if by_tool {
+            self.doors.offer(&asked.identity);
+        }
+        waiting::explain(asked, &mut reply, self.settings.is_usual_store, by_tool);
         self.recorded(self.settings.replies.of(reply, output), record).await.into()
     }
 
@@ -377,7 +345,7 @@ impl Drop for Front {
 }
 
 /// True from 2026-07-28 on. Revisions are dates, so they compare as text.
-fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
@@ -418,8 +386,13 @@ impl ServerHandler for Front {
         Ok(self.instructed(answer, &context).await)
     }
 
+    async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
+        self.prefetch();
+    }
+
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let answer = self.instructed(self.get_info(), &context).await;
+        self.prefetch();
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), answer))
     }
 
@@ -431,9 +404,13 @@ impl ServerHandler for Front {
         first_page(request.as_ref())?;
         let downstreams = self.evaluations.downstreams();
         downstreams.refresh();
+        // A client without a handshake begins with this.
+        self.prefetch();
         let names = downstreams.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Ok(ListToolsResult::with_all_items(tools::both(&names, context.protocol_version().as_ref())))
+        let mut all = tools::both(&names, context.protocol_version().as_ref());
+        all.extend(self.offered(&context).then(tools::approve));
+        Ok(ListToolsResult::with_all_items(all))
     }
 
     async fn call_tool(
@@ -447,6 +424,7 @@ impl ServerHandler for Front {
             // In a place of their own: rmcp moves what it awaits several times.
             "lisp_eval" => return Box::pin(self.eval(request, &context)).await,
             "lisp_env" => Box::pin(self.env(request, &context)).await,
+            "lisp_approve" if self.offered(&context) => Box::pin(self.approve(request)).await,
             other => {
                 let hint = closest(other, ["lisp_eval", "lisp_env"])
                     .map(|close| format!("; did you mean `{close}`?"))

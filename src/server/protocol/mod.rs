@@ -1,14 +1,19 @@
 //! MCP towards the client, independent of the transport.
 //!
-//! [`front`] handles the requests of one connection: [`begin`] reads a call of `lisp_eval`, which may be about a run that
-//! exists, [`tools`] defines our two tools, [`replies`] builds their results,
-//! with tables by [`toon`], and a warning before those that read like instructions to the model. [`progress`]
-//! reports progress. [`elicitation`] asks the user of the client for approval during a call, and [`rounds`] in the reply to
-//! one, as revision 2026-07-28 requires; [`waiting`] tells a client that cannot be asked what its run waits for.
+//! [`front`] handles the requests of one connection: [`greeting`] tells a client what there is when it connects, [`begin`]
+//! reads a call of `lisp_eval`, which may be about a run that exists, [`tools`] defines our two tools, [`replies`] builds
+//! their results, with tables by [`toon`], and a warning before those that read like instructions to the model.
+//! [`progress`] reports progress. [`asking`] chooses one of the [`doors`] to a person: [`elicitation`] asks the user of the
+//! client for approval during a call, and [`rounds`] in the reply to one, as revision 2026-07-28 requires; [`waiting`] tells
+//! a client that cannot be asked what its run waits for, and [`approve`] lets the client's own prompt decide on that.
 
+mod approve;
+mod asking;
 mod begin;
+mod doors;
 pub(in crate::server) mod elicitation;
 pub(in crate::server) mod front;
+mod greeting;
 pub(in crate::server) mod progress;
 pub(in crate::server) mod replies;
 pub(in crate::server) mod rounds;

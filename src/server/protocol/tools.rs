@@ -65,6 +65,17 @@ pub(in crate::server) fn both(servers: &[&str], revision: Option<&ProtocolVersio
     both
 }
 
+/// Returns the tool by which the prompt of a client decides on waiting calls, for clients without a better way.
+pub(in crate::server) fn approve() -> Tool {
+    let text = json!({"type": "string"});
+    let schema = json!({
+        "type": "object",
+        "properties": {"run": text, "calls": {"type": "array", "items": text}}
+    });
+    tool("lisp_approve", "Asks the user to approve waiting calls, the lines of the reply, verbatim".to_owned(), schema)
+        .with_annotations(ToolAnnotations::new().read_only(false).destructive(true).idempotent(false))
+}
+
 fn tool(name: &'static str, description: String, schema: Value) -> Tool {
     let Value::Object(schema) = schema else { unreachable!("the schemas above are objects") };
     Tool::new(name, Cow::Owned(description), Arc::new(schema))
@@ -121,18 +132,33 @@ const LINE_KEPT: usize = 120;
 /// Maximum length of the names of servers whose tools are not known, in bytes.
 const UNLISTED: usize = 260;
 
-/// The first line of the instructions, before the signatures of the tools.
-const HEADER: &str = "Tools for lisp_eval, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
+/// The first sentence of the instructions.
+const INTRODUCTION: &str = "lispbox runs Clojure-style programs (lisp_eval) in which the tools of the servers below are functions: one \
+                            program makes many calls and returns only the answer.\n";
+
+/// The line before the signatures of the tools.
+const HEADER: &str = "Tools, by server ((dir) lists them again, (doc name/tool) describes one in full). Dates: \
                       (time/parse s \"dd.MM.yyyy\"), (time/between a b :days)\n";
 
-/// Returns the instructions for a connecting client: what `(dir)` prints of the tools that are known so far and can be
-/// quoted, as far as there is room, so that a model can call them without listing them first, and the names of the
-/// other servers and of those in `cut`, which have further tools. If no tool is known, the servers, one line each.
-pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut: &[String]) -> Option<String> {
+/// The line before the servers, if no tool is known.
+const UNKNOWN: &str = "Servers ((dir) lists their tools, (dir 'name) those of one):\n";
+
+/// The text if there are no servers.
+const NO_SERVERS: &str = "lispbox runs Clojure-style programs (lisp_eval). No servers are configured, so programs have no \
+                          tools: the user adds some with `lispbox config import`.";
+
+/// Returns the instructions for a connecting client: what lispbox is, and what `(dir)` prints of the tools that are known
+/// so far and can be quoted, as far as there is room, so that a model can call them without listing them first, and the
+/// names of the other servers and of those in `cut`, which have further tools. If no tool is known, the servers, one line
+/// each.
+pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut: &[String]) -> String {
+    if servers.is_empty() {
+        return NO_SERVERS.to_owned();
+    }
     let is_known = |server: &Server| known.tools.iter().any(|tool| tool.server == server.name);
     let (known_ones, others): (Vec<Server>, Vec<Server>) = servers.iter().cloned().partition(is_known);
     let told = if known_ones.is_empty() {
-        described(servers)
+        format!("{INTRODUCTION}{UNKNOWN}{}", described(servers))
     } else {
         let names: Vec<&str> = others.iter().map(|server| server.name.as_str()).collect();
         let others = match listed(&names, UNLISTED, str::len) {
@@ -144,10 +170,10 @@ pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut
             list if list.is_empty() => list,
             list => format!("With further tools, (dir 'name) lists them: {list}\n"),
         };
-        let room = INSTRUCTIONS - HEADER.len() - others.len() - cut.len();
-        format!("{HEADER}{}{cut}{others}", outline(&known_ones, known, room))
+        let room = INSTRUCTIONS - INTRODUCTION.len() - HEADER.len() - others.len() - cut.len();
+        format!("{INTRODUCTION}{HEADER}{}{cut}{others}", outline(&known_ones, known, room))
     };
-    (!servers.is_empty()).then(|| told.trim_end().to_owned())
+    told.trim_end().to_owned()
 }
 
 /// Returns the part of instructions that is sent: a warning or a redaction may have made them longer.
@@ -162,7 +188,7 @@ fn described(servers: &[Server]) -> String {
         description => format!("{}: {description}", foreign_text::name(&server.name)),
     };
     let more = |count| format!("and {count} more: (apropos \"word\") searches the tools of all");
-    let room = INSTRUCTIONS - more(servers.len()).len();
+    let room = INSTRUCTIONS - INTRODUCTION.len() - UNKNOWN.len() - more(servers.len()).len();
     let mut out = String::new();
     for (told, server) in servers.iter().enumerate() {
         let line = cut(&line(server), LINE_KEPT);
@@ -215,15 +241,20 @@ mod tests {
     fn instructions_have_one_line_per_server() {
         let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
         let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default(), &[]);
-        assert_eq!(instructions(&[]), None);
-        assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
-        let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
+        assert_eq!(instructions(&[]), NO_SERVERS);
+        let two = instructions(&[server("a", ""), server("b", "mail")]);
+        assert_eq!(two, format!("{INTRODUCTION}{UNKNOWN}a\nb: mail"));
+        assert!(NO_SERVERS.starts_with("lispbox runs ") && two.starts_with("lispbox runs "));
+        let many = instructions(&vec![server("a", &"x".repeat(500)); 200]);
         assert_eq!(many.lines().count(), 16);
-        assert!(many.ends_with("\nand 185 more: (apropos \"word\") searches the tools of all"), "{many}");
-        let short = instructions(&vec![server("a", "mail"); 41]).expect("there are servers");
+        assert!(
+            many.len() <= INSTRUCTIONS
+                && many.ends_with("\nand 187 more: (apropos \"word\") searches the tools of all"),
+            "{many}"
+        );
+        let short = instructions(&vec![server("a", "mail"); 41]);
         assert!(short.ends_with("\nand 1 more: (apropos \"word\") searches the tools of all"), "{short}");
-        let wide =
-            instructions(&vec![server("サーバー", &"\u{1F4E7}\n\u{7}".repeat(500)); 200]).expect("there are servers");
+        let wide = instructions(&vec![server("サーバー", &"\u{1F4E7}\n\u{7}".repeat(500)); 200]);
         assert!(wide.len() <= INSTRUCTIONS && !wide.contains('\u{7}'), "{wide}");
     }
 }

@@ -1,6 +1,8 @@
 //! The reply about a run that waits, for a client that cannot show its questions.
 
+use crate::lang::internal::foreign_text::shows_nothing;
 use crate::lang::{Failure, Reply};
+use crate::server::policy::Question;
 use crate::server::runs::{AskedCall, AskedRun};
 use crate::server::text::cut;
 
@@ -10,8 +12,38 @@ const ARGUMENTS: usize = 300;
 
 const DAY: u64 = 24 * 60 * 60;
 
+/// Maximum length of the line of a call that `lisp_approve` takes, in bytes: a person has to read it in a prompt.
+const LINE: usize = 2_000;
+
+/// Returns the line of a call as `lisp_approve` takes it: the tool and all arguments, on one line and with every character
+/// visible. `None` for a plan, and for a call that is too long to be read in a prompt.
+pub(super) fn line(question: &Question, given: &str) -> Option<String> {
+    if question.planned.is_some() {
+        return None;
+    }
+    let mut line = format!("{}/{} ", question.server, question.tool);
+    for c in given.chars() {
+        // Inside the text of a JSON value such characters can only be in a string.
+        match c {
+            c if c.is_control() || shows_nothing(c) || is_directional(c) => {
+                let mut units = [0; 2];
+                c.encode_utf16(&mut units).iter().for_each(|unit| line.push_str(&format!("\\u{unit:04x}")));
+            }
+            c => line.push(c),
+        }
+    }
+    (line.len() <= LINE).then_some(line)
+}
+
+/// True for a character that reorders the text after it.
+fn is_directional(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Explains in a reply what its run waits for, how a person decides, and how it goes on.
-pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
+///
+/// Commands need no store if `is_usual_store`. If it is `by_tool`, the calls are shown as `lisp_approve` takes them.
+pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool, by_tool: bool) {
     let run = &asked.identity;
     let (count, unknown) = (asked.calls.len(), asked.unknown);
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
@@ -29,8 +61,12 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
     };
     let mut rendered = format!("Suspended: {message}");
     for AskedCall { question, given, .. } in asked.calls.iter().take(LISTED) {
-        let arguments = question.planned.as_ref().map_or_else(|| cut(given, ARGUMENTS), String::clone);
-        rendered.push_str(&format!("\n- {}/{} {arguments}", question.server, question.tool));
+        let line = match (line(question, given).filter(|_| by_tool), &question.planned) {
+            (Some(line), _) => line,
+            (None, Some(planned)) => format!("{}/{} {planned}", question.server, question.tool),
+            (None, None) => format!("{}/{} {}", question.server, question.tool, cut(given, ARGUMENTS)),
+        };
+        rendered.push_str(&format!("\n- {line}"));
     }
     if count > LISTED {
         rendered.push_str(&format!("\n- and {} more", count - LISTED));
@@ -40,11 +76,22 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
         _ if left >= 2 * DAY => format!("{} days", (left + DAY / 2) / DAY),
         _ => format!("{} hours", (left + 1_800) / 3_600),
     };
+    let has_lines = asked.unknown == 0 && asked.calls.iter().all(|call| line(&call.question, &call.given).is_some());
+    let goes_on = format!(
+        "Then continue with {{\"run\": \"{run}\"}} in place of `program`. Calls that were made are not made again."
+    );
     let advice = match asked.is_stored {
-        true => format!(
-            "The operator decides within {left}, by `lispbox approvals show {run}`; tell the user. Then continue with \
-             {{\"run\": \"{run}\"}} in place of `program`. Calls that were made are not made again."
+        true if by_tool && has_lines => format!(
+            "The user decides within {left}, in the prompt for `lisp_approve`: call it with {{\"run\": \"{run}\", \
+             \"calls\": […]}}, the lines above after `- `, verbatim. {goes_on}"
         ),
+        true if is_usual_store => format!(
+            "The user decides within {left}: `lispbox approvals open` shows it in a browser, and `lispbox approvals show \
+             {run}` at a terminal; tell the user. {goes_on}"
+        ),
+        true => {
+            format!("The operator decides within {left}, by `lispbox approvals show {run}`; tell the user. {goes_on}")
+        }
         false => "Only a client that shows forms can continue it.".to_owned(),
     };
     rendered.push_str(&format!("\n{advice}"));
@@ -55,4 +102,28 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply) {
         rendered,
         ..Failure::default()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_every_character() {
+        let question = crate::lang::Question {
+            id: crate::lang::CallId::default(),
+            server: "files".into(),
+            tool: "write-file".into(),
+            arguments: "{}".to_owned(),
+            reason: String::new(),
+            is_guarded: false,
+        };
+        let question = Question::of(&question, "");
+        let given = "{\"path\":\"a\u{202E}b\u{200B}c\u{E0041}\",\"text\":\"\u{e9}\"}";
+        assert_eq!(
+            line(&question, given).as_deref(),
+            Some("files/write-file {\"path\":\"a\\u202eb\\u200bc\\udb40\\udc41\",\"text\":\"\u{e9}\"}")
+        );
+        assert_eq!(line(&question, &"x".repeat(LINE)), None);
+    }
 }

@@ -48,6 +48,11 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// The store that keeps sessions beyond the life of the process, if any.
     pub store: Option<Arc<dyn Store>>,
+    /// True if the store is the one that commands at a terminal use without being told. The pins of tools then stay where
+    /// [`DownstreamOptions::pins`] says; otherwise they are in the store too.
+    pub is_usual_store: bool,
+    /// True if clients that show no forms have the tool `lisp_approve`, whose prompt decides on waiting calls.
+    pub approve_tool: bool,
     /// The options for recording whole runs in the store; `None` records none.
     pub record: Option<RecordOptions>,
     /// Options of the connections to the downstream servers.
@@ -73,6 +78,8 @@ impl fmt::Debug for ServeOptions {
             sessions,
             grace,
             store,
+            is_usual_store,
+            approve_tool,
             record,
             downstream,
             quarantine,
@@ -90,6 +97,8 @@ impl fmt::Debug for ServeOptions {
             .field("grace", grace)
             // The debug output of a store may contain a password.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
+            .field("is_usual_store", is_usual_store)
+            .field("approve_tool", approve_tool)
             .field("record", record)
             .field("downstream", downstream)
             .field("quarantine", quarantine)
@@ -117,6 +126,7 @@ impl ServeOptions {
             program: 1 << 20,
             ..limits.clone()
         };
+        let prefetch = configuration.prefetch.unwrap_or(true);
         ServeOptions {
             configuration,
             reply: ReplyForm::default(),
@@ -127,8 +137,10 @@ impl ServeOptions {
             sessions: SessionBounds::default(),
             grace: Duration::from_secs(7),
             store: None,
+            is_usual_store: false,
+            approve_tool: false,
             record: None,
-            downstream: DownstreamOptions::default(),
+            downstream: DownstreamOptions { prefetch, ..DownstreamOptions::default() },
             quarantine: Quarantine::default(),
             metrics: None,
         }
@@ -169,7 +181,7 @@ pub(in crate::server) fn assemble(
     mut options: ServeOptions,
     allowances: Arc<Allowances>,
 ) -> Assembled {
-    if let Some(store) = &options.store {
+    if let Some(store) = options.store.as_ref().filter(|_| !options.is_usual_store) {
         options.downstream.pins = Pins::in_store(Arc::clone(store));
     }
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
@@ -192,6 +204,9 @@ pub(in crate::server) fn assemble(
     usual.preview.get_or_insert(PREVIEW);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
-    let settings = Arc::new(ServerSettings { replies, usual, most, allowances, rounds: Rounds::default() });
+    let (is_usual_store, approve_tool) = (options.is_usual_store, options.approve_tool);
+    let rounds = Rounds::default();
+    let settings = ServerSettings { replies, usual, most, allowances, rounds, is_usual_store, approve_tool };
+    let settings = Arc::new(settings);
     Assembled { evaluations, settings, downstreams }
 }

@@ -44,6 +44,9 @@ pub struct SessionBounds {
     /// Maximum number of sessions of one principal in a store. A further session is not stored, and its caller receives
     /// a message to that effect.
     pub stored: u64,
+    /// Size of the data in a store, in bytes, above which the sessions that were not used for the longest time expire
+    /// earlier, as far as the store knows its size.
+    pub stored_bytes: u64,
 }
 
 impl Default for SessionBounds {
@@ -55,6 +58,7 @@ impl Default for SessionBounds {
             bytes: 2 << 30,
             kept: 30 * DAY,
             stored: 10_000,
+            stored_bytes: u64::MAX,
         }
     }
 }

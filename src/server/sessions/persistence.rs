@@ -11,7 +11,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::identity::hexadecimal;
 use crate::server::system::random;
-use crate::store::{Key, LEASE, OWN, Problem, Store, wait_for_lease};
+use crate::store::{Key, LEASE, OWN, Problem, Store, make_room, wait_for_lease};
 
 use super::leases::{HeldLease, Leases};
 use super::requests::SessionRequests;
@@ -63,7 +63,7 @@ impl Persistence {
         bounds: &SessionBounds,
         allowances: Arc<Allowances>,
     ) -> Persistence {
-        let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
+        let SessionBounds { kept, lifetime, stored: most, stored_bytes, .. } = *bounds;
         let often = EXPIRY.min(kept.min(lifetime) / 10).max(FIRST_EXPIRY);
         let (end, ended) = channel::<()>();
         let kept_in = Arc::clone(&store);
@@ -73,7 +73,8 @@ impl Persistence {
                 pause = often;
                 let old = if lifetime == Duration::MAX { Ok(0) } else { kept_in.expire_old(lifetime) };
                 let unused = |old| Ok(old + if kept == Duration::MAX { 0 } else { kept_in.expire(kept)? });
-                match old.and_then(unused) {
+                let crowded = |ended| Ok(ended + make_room(&*kept_in, kept, stored_bytes)?);
+                match old.and_then(unused).and_then(crowded) {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "sessions have expired"),
                     Err(problem) => tracing::warn!(%problem, "sessions could not be expired"),

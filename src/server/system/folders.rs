@@ -53,6 +53,18 @@ pub fn usual_folder() -> Option<PathBuf> {
     parent.map(|parent| parent.join("lispbox"))
 }
 
+/// Returns the folder for lispbox among the user's data on this system.
+pub fn data_folder() -> Option<PathBuf> {
+    let parent = if cfg!(windows) {
+        named("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Application Support"))
+    } else {
+        named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))
+    };
+    parent.map(|parent| parent.join("lispbox"))
+}
+
 /// Replaces a file atomically, so that another process never reads half of it, and creates its folder. Only their owner
 /// can read the two, if the system has such permissions, whatever they were before and whatever the umask is.
 pub(in crate::server) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
@@ -104,7 +116,7 @@ pub(in crate::server) fn lock(file: &Path, patience: Duration) -> io::Result<Fil
 ///
 /// # Errors
 /// Fails if that is not possible, for example because they belong to another user.
-pub(in crate::server) fn make_private(file: &Path) -> io::Result<()> {
+pub fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         restrict(folder, 0o700)?;
     }

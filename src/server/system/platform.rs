@@ -13,7 +13,10 @@
 //! Elsewhere (Windows) the child is killed on drop; its own children have to notice that their pipes have closed.
 
 use std::io;
+use std::process::Stdio;
+use std::time::Duration;
 
+use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 #[cfg(unix)]
@@ -30,15 +33,39 @@ pub(in crate::server) struct Started {
     pub group: ProcessGroup,
 }
 
-/// Returns the command that runs `program`, which may be a script for the shell on Windows (`npx.cmd`).
-pub(in crate::server) fn command(program: &str) -> Command {
-    if cfg!(windows) && std::path::Path::new(program).extension().is_none() {
-        let mut command = Command::new("cmd");
-        command.arg("/C").arg(program);
-        command
-    } else {
-        Command::new(program)
+/// Maximum size of an answer of [`answer_within`], in bytes.
+const LARGEST_ANSWER: usize = 1 << 20;
+/// Time for a process to exit by itself after its answer.
+const AFTER_ANSWER: Duration = Duration::from_millis(200);
+
+/// Starts a process without input and without a terminal, and returns what it has written to standard output once
+/// that `is_complete`; `None` if that is not so within `time`. The process is killed if it does not exit.
+pub(in crate::server) async fn answer_within(
+    command: &mut Command,
+    time: Duration,
+    is_complete: impl Fn(&[u8]) -> bool,
+) -> Option<Vec<u8>> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    #[cfg(unix)]
+    unix::without_terminal(command);
+    let mut child = command.spawn().ok()?;
+    let mut output = child.stdout.take()?;
+    let answer = tokio::time::timeout(time, async {
+        let mut said = Vec::new();
+        while said.len() < LARGEST_ANSWER && output.read_buf(&mut said).await.is_ok_and(|length| length > 0) {
+            if is_complete(&said) {
+                return Some(said);
+            }
+        }
+        None
+    });
+    let answer = answer.await.ok().flatten();
+    if answer.is_some() {
+        let _ = tokio::time::timeout(AFTER_ANSWER, child.wait()).await;
     }
+    #[cfg(unix)]
+    unix::kill_session(&child);
+    answer
 }
 
 #[cfg(unix)]
@@ -137,6 +164,26 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
             .spawn()?;
         let input = process.stdin.take().ok_or_else(|| io::Error::other("the lifeline has no input"))?;
         Ok(Watcher { process, input })
+    }
+
+    /// Lets a command start in a session of its own: a shell in it finds no terminal to take over. It dies with us.
+    pub(super) fn without_terminal(command: &mut Command) {
+        let parent = std::process::id();
+        // SAFETY: as in `Lifeline::start`; `setsid` is async-signal-safe too.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setsid();
+                announce(None, parent)
+            });
+        }
+    }
+
+    /// Kills a child that leads its session, and the processes of its group, unless it has been reaped.
+    pub(super) fn kill_session(child: &super::Child) {
+        if let Some(number) = child.id().and_then(|id| i32::try_from(id).ok()) {
+            // SAFETY: a plain system call on integers. The child has not been reaped, so its number is still its own.
+            unsafe { libc::killpg(number, libc::SIGKILL) };
+        }
     }
 
     /// Runs in the child, between fork and exec.

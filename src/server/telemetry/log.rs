@@ -130,6 +130,8 @@ pub struct LogWriter {
     held: Arc<Held>,
     /// The secrets to redact in all lines, once they are known.
     secrets: Arc<OnceLock<Secrets>>,
+    /// True if the lines are JSON, in which a secret may be written with escapes.
+    is_json: bool,
 }
 
 type Held = Mutex<Option<(Receiver<Line>, LogStream)>>;
@@ -141,13 +143,23 @@ enum Line {
 }
 
 impl LogWriter {
-    /// Creates a writer whose lines wait until [`LogWriter::begin`].
+    /// Creates a writer of lines of JSON, which wait until [`LogWriter::begin`].
     pub fn new(stream: LogStream) -> LogWriter {
         let (lines, waiting) = sync_channel(LINES_WAITING);
-        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))), secrets: Arc::default() }
+        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))), secrets: Arc::default(), is_json: true }
     }
 
-    /// Redacts these secrets in all further lines, which have to be JSON. Only the first call has an effect.
+    /// Like [`LogWriter::new`], for lines of plain text.
+    pub fn of_text(stream: LogStream) -> LogWriter {
+        LogWriter { is_json: false, ..LogWriter::new(stream) }
+    }
+
+    /// True if the lines are JSON.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Redacts these secrets in all further lines. Only the first call has an effect.
     pub fn redact(&self, secrets: &Secrets) {
         self.secrets.get_or_init(|| secrets.clone());
     }
@@ -204,7 +216,8 @@ fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
 impl Write for LogWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let line = match (self.secrets.get(), std::str::from_utf8(text)) {
-            (Some(secrets), Ok(line)) => secrets.redact_json(line).into_owned().into_bytes(),
+            (Some(secrets), Ok(line)) if self.is_json => secrets.redact_json(line).into_owned().into_bytes(),
+            (Some(secrets), Ok(line)) => secrets.redact(line).into_owned().into_bytes(),
             _ => text.to_vec(),
         };
         // A full queue means that the stream is not being read.

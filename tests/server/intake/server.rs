@@ -78,6 +78,7 @@ impl Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
         command.arg("serve").args(arguments).env("LISPBOX_CACHE", cache.path()).stderr(Stdio::null());
         command.env("LISPBOX_PINS", cache.path().join("pins"));
+        command.env("LISPBOX_STORE", "memory").env("LISPBOX_NO_PREFETCH", "true");
         let (process, input, output) = match streams {
             Streams::Pipes => {
                 command.stdin(Stdio::piped()).stdout(Stdio::piped());

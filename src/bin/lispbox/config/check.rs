@@ -7,9 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use lispbox::lang::Tool;
 use lispbox::lang::internal::foreign_text;
-use lispbox::server::{
-    Checked, Connections, Downstreams, Effect, Endpoint, PinReport, Pins, Sampled, ServeOptions, ServerConfig, Verdict,
-};
+use lispbox::server::{Checked, Connections, Downstreams, Effect, PinReport, Pins, Sampled, ServeOptions, Verdict};
 
 use crate::context::Problem;
 use crate::output::outln;
@@ -20,12 +18,12 @@ use crate::serve::{Prepared, Serve};
 /// not work.
 #[derive(Args)]
 pub struct Check {
-    #[command(flatten)]
-    serve: Serve,
     /// Call the tools that only read and need no arguments once each, as far as the policy allows that without asking,
     /// to learn the shapes of their results. Programs are shown these shapes, in which there are no values.
     #[arg(long)]
     sample: bool,
+    #[command(flatten)]
+    serve: Serve,
 }
 
 impl Check {
@@ -58,18 +56,17 @@ impl Check {
             }
         }
         let keeps_shapes = downstream.cache.is_some();
-        let problems: BTreeMap<String, String> = configuration.servers.iter().filter_map(unusable).collect();
         let connections = Connections::open_with(configuration, downstream)
             .map_err(|problem| Problem::Failed(problem.to_string()))?;
         let checked = connections.check();
         let mut broken = 0;
-        for Checked { server: name, tools, unchecked, unguarded } in &checked {
-            match (tools, problems.get(name)) {
-                (Ok(_), Some(problem)) => {
+        for Checked { server: name, tools, unchecked, unguarded, command, unusable } in &checked {
+            match tools {
+                Ok(_) if !unusable.is_empty() => {
                     broken += 1;
-                    outln!("broken  {name}: {problem}");
+                    outln!("broken  {name}: {}", unusable.join("; "));
                 }
-                (Ok(tools), None) => {
+                Ok(tools) => {
                     let denied = connections.downstreams().denied(name);
                     let denied = match denied.len() {
                         0 => String::new(),
@@ -88,6 +85,9 @@ impl Check {
                             outln!("named   {name}: {} is called as {called}", foreign_text::name(&tool.name));
                         }
                     }
+                    if let Some(command) = command {
+                        outln!("command {name}: {command}");
+                    }
                     pinned(connections.downstreams(), name);
                     for warning in unchecked.iter().chain(unguarded) {
                         outln!("warning: {warning}");
@@ -96,9 +96,12 @@ impl Check {
                         sample(&connections, name, tools);
                     }
                 }
-                (Err(problem), _) => {
+                Err(problem) => {
                     broken += 1;
                     outln!("broken  {name}: {}", foreign_text::line(&problem.message));
+                    if let Some(command) = command {
+                        outln!("command {name}: {command}");
+                    }
                 }
             }
         }
@@ -171,14 +174,6 @@ fn sample(connections: &Connections, server: &str, tools: &[Arc<Tool>]) {
     }
 }
 
-/// For a namespace of local tools: its name, and a message with the tools that cannot work on this machine.
-fn unusable(server: &ServerConfig) -> Option<(String, String)> {
-    let Ok(Endpoint::Local(tools)) = &server.endpoint else { return None };
-    let problems = tools.iter().filter_map(|tool| Some(format!("`{}`: {}", tool.tool.name, tool.problem()?)));
-    let problems = problems.collect::<Vec<_>>().join("; ");
-    (!problems.is_empty()).then(|| (server.name.clone(), problems))
-}
-
 /// ` (5 read_only, 2 destructive: ask)`: the number of tools by declared effect, with the verdict of the policy if
 /// calls are not simply allowed.
 fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
@@ -195,7 +190,7 @@ fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
     if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
 }
 
-pub(super) fn counted(count: usize, what: &str) -> String {
+pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

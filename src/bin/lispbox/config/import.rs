@@ -291,6 +291,89 @@ impl Source {
     }
 }
 
+/// A server of the user in a client's file, which could be moved into lispbox.
+pub struct Movable {
+    /// Its name in the client's file.
+    pub name: String,
+    /// The entry in the client's file.
+    pub theirs: Value,
+    /// The entry in lispbox's file, or why there cannot be one.
+    pub ours: Result<Server, String>,
+}
+
+/// The file of lispbox with imported servers, and what a client has for it.
+pub struct Moving {
+    output: PathBuf,
+    imported: Imported,
+    source: Source,
+}
+
+impl Moving {
+    /// Reads the client's file and the one with imported servers.
+    ///
+    /// # Errors
+    /// Returns an error if one of them cannot be read.
+    pub fn of(client: &'static Client, file: &Path) -> Result<Moving, Problem> {
+        let output = usual_folder().map(|folder| folder.join("config.d").join("imported.json"));
+        let output = output.ok_or_else(|| Problem::Usage("the settings folder of lispbox is unknown".to_owned()))?;
+        let imported = read_output(&output)?;
+        let root = read(file);
+        let file = std::path::absolute(file).unwrap_or(file.to_owned());
+        let source = Source { client, file, is_of_project: false, project: None, disabled: Vec::new(), root };
+        if let Err(problem) = &source.root {
+            return Err(Problem::Failed(format!("{}: {problem}", source.file.display())));
+        }
+        Ok(Moving { output, imported, source })
+    }
+
+    /// The file of lispbox that is written.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
+
+    /// Returns the servers of the user, without lispbox itself and without those of projects.
+    pub fn servers(&self) -> Vec<Movable> {
+        let Ok(Some(root)) = &self.source.root else { return Vec::new() };
+        let (servers, _) = self.source.servers(root);
+        let is_ours = |server: &Server| server.project.is_some() || is_lispbox(&Value::Object(server.fields.clone()));
+        let movable = |server: Server| {
+            let (name, theirs) = (server.name.clone(), Value::Object(server.fields.clone()));
+            let ours = match self.source.excludes(root, &server) {
+                Some(key) => Err(format!("`{key}` leaves it out")),
+                None => self.source.ours(&server).map(|fields| Server { fields, ..server }),
+            };
+            Movable { name, theirs, ours }
+        };
+        servers.into_iter().filter(|server| !is_ours(server)).map(movable).collect()
+    }
+
+    /// Merges a server into the imported ones; returns the name that it has there and whether it is new.
+    ///
+    /// # Errors
+    /// Returns why it cannot be used.
+    pub fn add(&mut self, server: &Server) -> Result<(String, bool), String> {
+        let (client, file) = (self.source.client.name, self.source.file.to_string_lossy().into_owned());
+        match self.imported.take_up(client, &file, server.clone(), true) {
+            Taken::Added(name) => Ok((name, true)),
+            Taken::Changed(name, _) | Taken::Same(name) => Ok((name, false)),
+            Taken::Wrong(problem) => Err(problem),
+        }
+    }
+
+    /// Removes an imported server.
+    pub fn remove(&mut self, name: &str) {
+        self.imported.remove(name);
+    }
+
+    /// Returns the imported servers as the text of a configuration file.
+    pub fn text(&mut self) -> String {
+        if let Ok(Some(root)) = &self.source.root {
+            self.imported.add_inputs(root.get("inputs"));
+        }
+        self.imported.text()
+    }
+}
+
 /// Returns the servers of a project's `.mcp.json` that a person has disabled in Claude Code.
 fn disabled_by_claude_code(project: &Path) -> Vec<String> {
     let home = CLIENTS.iter().find(|client| client.name == "claude-code").and_then(Client::user_file);
@@ -361,7 +444,7 @@ fn starts(fields: &Map<String, Value>) -> String {
 }
 
 /// Sanitizes a text of an untrusted file: replaces characters that control a terminal or reorder a line.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let is_steering = |c: char| {
         c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };

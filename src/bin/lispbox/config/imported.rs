@@ -24,6 +24,7 @@ const OWN_KEYS: &[&str] = &[
 ];
 
 /// A server as defined in a client's file.
+#[derive(Clone)]
 pub struct Server {
     /// The name in that file.
     pub name: String,

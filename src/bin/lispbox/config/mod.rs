@@ -1,7 +1,7 @@
 //! `lispbox config`: shows, checks and imports the configuration, and reviews changes of the tools in it.
 
 mod check;
-mod import;
+pub mod import;
 mod imported;
 mod placed;
 mod review;
@@ -12,6 +12,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use crate::context::Problem;
+
+pub use check::counted;
 
 /// Shows, checks and imports the configuration: the downstream servers and the rules for them. Reviews how servers have
 /// changed their tools.

@@ -1,7 +1,7 @@
 //! `lispbox demo`: an introduction that takes a minute. Starts a server as a client would, with a sample mailbox as its
 //! downstream server, runs programs, and compares their cost with direct calls of the same tools.
 
-mod costs;
+pub mod costs;
 mod injection;
 mod peer;
 mod screen;

@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 
 use crate::lang::internal::foreign_text::shows_nothing;
 use crate::lang::{Tool, ToolError, ToolReply};
-use crate::server::config::{Action, Inherit, LocalTool, Round, Template, Words, rounds};
+use crate::server::config::{Action, Commands, Inherit, LocalTool, Round, Template, Words, rounds};
 use crate::server::config::{Answering, Function};
 use crate::server::downstream::result::text_or_json;
 use crate::server::secrets::Secrets;
@@ -29,6 +29,7 @@ pub(super) struct Command {
     /// The environment variables that all tools of the configuration inherit.
     inherit: Inherit,
     lifeline: Arc<Lifeline>,
+    commands: Arc<Commands>,
     most_output: usize,
     /// The secrets that are redacted from its output in error messages.
     secrets: Secrets,
@@ -39,23 +40,28 @@ impl Command {
     pub(super) fn new(
         tool: LocalTool,
         inherit: Inherit,
-        lifeline: Arc<Lifeline>,
+        (lifeline, commands): (Arc<Lifeline>, Arc<Commands>),
         most_output: usize,
         secrets: Secrets,
     ) -> Command {
-        Command { tool, inherit, lifeline, most_output, secrets }
+        Command { tool, inherit, lifeline, commands, most_output, secrets }
     }
 
     async fn run(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
         let Action::Command { program, words, environment, inherit, folder, takes_json } = &self.tool.action else {
             return Err(ToolError::failed("it is not a command"));
         };
-        // No shell, unlike servers on Windows: it would interpret the words from a program.
-        let mut command = tokio::process::Command::new(program);
+        let words = filled(words, &arguments)?;
+        // No scripts, unlike servers on Windows: its shell would interpret the words from a program.
+        let (commands, name, own) = (Arc::clone(&self.commands), program.clone(), environment.clone());
+        // The login shell that may be asked dies with the thread that started it, so this is a thread of the runtime.
+        let taken = tokio::spawn(async move { commands.find(&name, &own, false).await });
+        let taken = taken.await.map_err(|_| ToolError::failed("the runtime is ending"))?;
+        let mut command = tokio::process::Command::new(&taken.program);
         let mut inherited = self.inherit.clone();
         inherited.extend(inherit);
-        command.args(filled(words, &arguments)?).env_clear();
-        command.envs(inherited.of(std::env::vars_os())).envs(environment);
+        command.args(words).env_clear().envs(inherited.of(std::env::vars_os()));
+        command.envs(taken.path.iter().map(|path| ("PATH", path))).envs(environment);
         command.stdin(if *takes_json { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
@@ -70,7 +76,7 @@ impl Command {
         let started = tokio::spawn(async move { lifeline.start(&mut command) }).await;
         let started = started.map_err(|_| ToolError::failed("the runtime is ending"))?;
         let Started { mut child, group } =
-            started.map_err(|problem| ToolError::failed(platform::start_problem(program, &problem)))?;
+            started.map_err(|problem| ToolError::failed(taken.why_not(platform::start_problem(program, &problem))))?;
         let (given, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let ended = async {
             let status = child.wait().await;

@@ -14,9 +14,8 @@ use serde_json::{Map, Value};
 use crate::lang::internal::foreign_text;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::config::{Action, Endpoint, Function, LocalTool, ServerConfig};
-use crate::server::secrets::Secrets;
-use crate::server::system::platform::Lifeline;
 
+use super::Shared;
 use super::result::late;
 use command::Command;
 use endpoint::Request;
@@ -27,23 +26,20 @@ pub(in crate::server) struct Local {
 }
 
 impl Local {
-    /// Creates the local tools of a configuration; `None` if it has none. `largest` bounds the results of tools for
-    /// which no limit is configured.
-    pub(super) fn of(
-        config: &ServerConfig,
-        lifeline: &Arc<Lifeline>,
-        largest: usize,
-        secrets: &Secrets,
-    ) -> Option<Local> {
+    /// Creates the local tools of a configuration; `None` if it has none. The largest message of a server bounds the
+    /// results of tools for which no limit is configured.
+    pub(super) fn of(config: &ServerConfig, shared: &Shared) -> Option<Local> {
+        let secrets = &shared.options.secrets;
         let functions: Vec<Arc<dyn Function>> = match &config.endpoint {
             Ok(Endpoint::Functions(functions)) => functions.0.clone(),
             Ok(Endpoint::Local(tools)) => {
                 let function = |tool: &LocalTool| -> Arc<dyn Function> {
-                    let most = tool.most_output.unwrap_or(largest);
+                    let most = tool.most_output.unwrap_or(shared.options.largest_message);
                     match &tool.action {
                         Action::Command { .. } => {
-                            let (inherit, lifeline) = (config.inherit.clone(), Arc::clone(lifeline));
-                            Arc::new(Command::new(tool.clone(), inherit, lifeline, most, secrets.clone()))
+                            let children = (Arc::clone(&shared.lifeline), Arc::clone(&shared.commands));
+                            let inherit = config.inherit.clone();
+                            Arc::new(Command::new(tool.clone(), inherit, children, most, secrets.clone()))
                         }
                         Action::Request { .. } => Arc::new(Request::new(tool.clone(), most, secrets.clone())),
                     }

@@ -106,7 +106,7 @@ impl Known {
 impl Downstream {
     pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
         let options = &shared.options;
-        let local = Local::of(&config, &shared.lifeline, options.largest_message, &options.secrets).map(Arc::new);
+        let local = Local::of(&config, &shared).map(Arc::new);
         let mut known = Known::default();
         if let Some(local) = &local {
             known.set(arguments::checked(local.tools()), true);
@@ -122,6 +122,7 @@ impl Downstream {
             start: Start {
                 config,
                 lifeline: Arc::clone(&shared.lifeline),
+                commands: Arc::clone(&shared.commands),
                 largest: options.largest_message,
                 logins: options.logins.clone(),
                 secrets: options.secrets.clone(),

@@ -12,7 +12,7 @@ mod run;
 mod shown;
 mod sign_ins;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -60,6 +60,8 @@ pub(super) struct Approvals {
     turns: Arc<Semaphore>,
     site: Site,
     shutdown: Arc<Shutdown>,
+    /// The key that signs in once, and the token that it stands for, on a page for the person at this machine.
+    opening: Mutex<Option<(String, String)>>,
 }
 
 /// The names by which browsers reach the page, and their time for a form.
@@ -88,7 +90,21 @@ impl Approvals {
             turns: Arc::new(Semaphore::new(TURNS)),
             site,
             shutdown,
+            opening: Mutex::new(None),
         }
+    }
+
+    /// Lets the first request for `/approvals/open?key=KEY` sign in with a token.
+    pub(super) fn opened_by(self, key: String, token: String) -> Approvals {
+        Approvals { opening: Mutex::new(Some((key, token))), ..self }
+    }
+
+    /// Returns the token that a key stands for, once.
+    fn taken(&self, key: &str) -> Option<String> {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        // Hashes are compared, so that the time that it takes says nothing about the key.
+        let is_key = |(known, _): &mut (String, String)| sha256(known.as_bytes()) == sha256(key.as_bytes());
+        opening.take_if(is_key).map(|(_, token)| token)
     }
 
     /// Returns the routes.
@@ -100,6 +116,7 @@ impl Approvals {
             .route("/approvals/style.css", get(style))
             .route("/approvals/sign-in", get(sign_in).post(begin))
             .route("/approvals/sign-out", post(end))
+            .route("/approvals/open", get(open))
             .route("/approvals/grants", get(list_grants).post(revoke))
             .route("/approvals/runs/{run}", get(show))
             .route("/approvals/runs/{run}/text/{address}", get(text))
@@ -378,6 +395,23 @@ async fn begin(State(page): State<Arc<Approvals>>, request: Request) -> Response
                 again(StatusCode::FORBIDDEN, to.as_deref(), "No operator has this token.")
             }
             Err(problem) => unavailable(None, &problem),
+        }
+    };
+    page.work(signed_in).await
+}
+
+/// Signs in the person who has opened the page at this machine, once.
+async fn open(State(page): State<Arc<Approvals>>, RawQuery(query): RawQuery) -> Response {
+    let to = query_field(query.clone(), "run").filter(|run| is_identity(run));
+    let to = to.map_or("/approvals".to_owned(), |run| path_of(&run));
+    let token = page.taken(&query_field(query, "key").unwrap_or_default());
+    let signed_in = move |page: &Approvals| match token.map(|token| page.sign_ins.begin(&token)) {
+        Some(Ok(Some((_, cookie)))) => with_cookie(see_other(&to), &set_cookie(Some(&cookie), false)),
+        Some(Err(problem)) => unavailable(None, &problem),
+        Some(Ok(None)) | None => {
+            let text =
+                "This address opens the page once, and it has been used. `lispbox approvals open` gives another one.";
+            answer(StatusCode::FORBIDDEN, message(None, "Used already", text, "/approvals"))
         }
     };
     page.work(signed_in).await
