@@ -412,7 +412,8 @@ const STORE: &str = ".local/share/lispbox/sessions.db";
 
 #[test]
 fn a_store_that_cannot_be_used_is_a_note_and_never_a_refusal() {
-    let troubles: [(&str, fn(&Home)); 4] = [
+    type Trouble = (&'static str, fn(&Home));
+    let troubles: [Trouble; 4] = [
         ("is not an SQLite database", |home| drop(home.write(STORE, &"no database ".repeat(1_000)))),
         ("use a newer lispbox", |home| {
             home.write(".local/share/lispbox/x", "");
