@@ -233,12 +233,13 @@ pub(in crate::server) fn links(text: &str, rules: &UrlRules) -> Result<Vec<Strin
         let starts = link_starts(word);
         for (index, start) in starts.iter().enumerate() {
             let end = starts.get(index + 1).copied().unwrap_or(word.len());
-            // Behind a colon, a parser takes what follows for a port.
-            if end < word.len() && word[..end].ends_with(|c: char| c.is_alphanumeric() || c == ':') {
-                return Err("it may be a list of several URLs");
-            }
             let is_closing = |c: char| !c.is_ascii_alphanumeric() && c != '/' && c.is_ascii();
             let link = word[*start..end].trim_end_matches(is_closing);
+            // To a parser of the whole word, the next URL is a part of this one, and of its host unless that has ended.
+            let has_ended = |link: &str| link.split_once("//").map_or(link, |(_, rest)| rest).contains(['/', '?', '#']);
+            if end < word.len() && (word[..end].ends_with(|c: char| c.is_alphanumeric()) || !has_ended(link)) {
+                return Err("it may be a list of several URLs");
+            }
             found.push(link_authority(link, rules)?);
         }
     }
@@ -441,7 +442,10 @@ mod tests {
         let text =
             "see (https://a.org/x), www.B.org. or //c.org/y and [d](http://d.org:8080)! but no notes.txt, a//b or 3:4";
         assert_eq!(links(text, &rules), Ok(["a.org", "www.b.org", "c.org", "d.org:8080"].map(str::to_owned).to_vec()));
-        assert_eq!(links("https://a.org,https://b.org", &rules), Ok(["a.org", "b.org"].map(str::to_owned).to_vec()));
+        let listed = Ok(["a.org", "b.org"].map(str::to_owned).to_vec());
+        for text in ["https://a.org/,https://b.org", "https://a.org/x|https://b.org", "https://a.org, https://b.org"] {
+            assert_eq!(links(text, &rules), listed, "{text}");
+        }
         for text in
             ["a plain text, of words: and/or.", "file:line or file: x", "evil.example/?q=s and eve@evil.example"]
         {
@@ -470,6 +474,8 @@ mod tests {
             "https://a.org\u{0}.b.org/",
             "https://a.orghttps://a.org",
             "https://a.org:https://b.org#x",
+            "https://a.org:@https://b.org#x",
+            "https://a.org,https://b.org",
             "\u{e4}http(://a.org",
             "https://a.org/?u=https://b@c.org/",
             "file:\\\\b.org\\x",
