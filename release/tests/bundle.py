@@ -43,7 +43,7 @@ class Bundle(Case):
         self.serves(command, env=env, cwd=Path("/"))
         with Session(command, env, Path("/")) as session:
             session.evaluate("(def kept 42)")
-        self.assertTrue((self.folder / "home/.lispbox.db").is_file())
+        self.assertTrue((Path(env["HOME"]) / ".local/share/lispbox/sessions.db").is_file())
 
     def test_everything_emptied_is_enough(self) -> None:
         command, env = self.start(servers="", guards="", deny="")
