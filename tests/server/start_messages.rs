@@ -26,14 +26,12 @@ fn a_command_that_is_not_found_is_reported_with_what_is_wrong() {
              and variables into `env`",
         ),
         ("~/bin/srv", "the command `srv` was not found: `~` is not expanded in `command`; `${HOME}` is"),
-        (
-            "no-such-command",
-            "the command `no-such-command` was not found in `PATH`; give its whole path, or a `PATH` in `env`",
-        ),
+        ("no-such-command", "the command `no-such-command` was not found; it was looked for on PATH"),
         ("/no/such/command", "the command `command` was not found"),
         ("/tmp", "the command `tmp` is a folder"),
     ] {
-        assert_eq!(problem(json!({ "command": command })), expected);
+        let problem = problem(json!({ "command": command }));
+        assert!(problem.starts_with(expected), "{problem}");
     }
 }
 

@@ -121,11 +121,14 @@ impl Folders {
 }
 
 /// True for an entry that starts lispbox itself, which must not become its own downstream server. Only the program
-/// counts, not an argument such as the name of a database.
+/// counts, not an argument such as the name of a database; the sample mailbox is a server of its own.
 pub fn is_lispbox(server: &serde_json::Value) -> bool {
     let command = server.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
     let arguments = server.get("args").and_then(serde_json::Value::as_array).into_iter().flatten();
     let words: Vec<&str> = arguments.filter_map(serde_json::Value::as_str).collect();
+    if words.contains(&"sample-mailbox") {
+        return false;
+    }
     is_ours(command) || (LAUNCHERS.contains(&program(command)) && launched(&words).is_some_and(is_ours))
 }
 
@@ -183,6 +186,7 @@ mod tests {
         for (command, arguments, expected) in [
             ("/usr/bin/lispbox", json!(["serve"]), true),
             ("C:\\bin\\lispbox.exe", json!([]), true),
+            ("/usr/bin/lispbox", json!(["sample-mailbox"]), false),
             ("npx", json!(["-y", "lispbox", "serve"]), true),
             ("npx", json!(["-y", "lispbox@1.2"]), true),
             ("uvx", json!(["lispbox==1.2"]), true),

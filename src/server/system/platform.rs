@@ -418,7 +418,6 @@ fn hint(program: &str) -> &'static str {
             ": `command` is one program; its arguments go into `args`, and variables into `env`"
         }
         Some(_) => ": `command` is one program; its arguments go into `args`",
-        None if !program.contains(['/', '\\']) => " in `PATH`; give its whole path, or a `PATH` in `env`",
         None => "",
     }
 }

@@ -74,7 +74,7 @@ pub async fn show(binary: &Path, folder: &Path) -> Result<(), String> {
     std::fs::write(&file, configuration(binary).to_string())
         .map_err(|problem| format!("{}: {problem}", file.display()))?;
     let cache = folder.join("cache");
-    let serve = ["serve".as_ref(), "--config".as_ref(), file.as_os_str()];
+    let serve = ["serve".as_ref(), "--config".as_ref(), file.as_os_str(), "--store".as_ref(), "memory".as_ref()];
     let lispbox = Peer::start(binary, &serve, Some(("LISPBOX_CACHE", cache.as_os_str()))).await?;
     let screen = Screen::of_stdout();
     screen.injection(WORDS);

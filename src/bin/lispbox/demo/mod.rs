@@ -81,9 +81,11 @@ async fn show(subject: Option<Subject>) -> Result<(), String> {
     let text = json!({"mcpServers": {"mail": mailbox}}).to_string();
     std::fs::write(&configuration, text).map_err(|problem| format!("{}: {problem}", configuration.display()))?;
 
-    // The cache of the tool catalogue is in the temporary folder too, so that the demo leaves nothing behind.
+    // The cache of the tool catalogue is in the temporary folder too, and sessions are in memory, so that the demo leaves
+    // nothing behind.
     let cache = folder.path().join("cache");
-    let serve = ["serve".as_ref(), "--config".as_ref(), configuration.as_os_str()];
+    let serve =
+        ["serve".as_ref(), "--config".as_ref(), configuration.as_os_str(), "--store".as_ref(), "memory".as_ref()];
     let lispbox = Peer::start(&binary, &serve, Some(("LISPBOX_CACHE", cache.as_os_str())));
     let alone = ["sample-mailbox".as_ref()];
     let plain = Peer::start(&binary, &alone, None);

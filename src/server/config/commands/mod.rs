@@ -166,7 +166,11 @@ impl Commands {
             format!("it was looked for on PATH{} and in the usual folders of {}", shell.said(), places::OWNERS);
         let has = |manager: &str| runnable_on(&inherited, manager);
         let installed = install::command(program, &has);
-        let looked = installed.map_or_else(|| looked.clone(), |command| format!("{looked}; `{command}` installs it"));
+        let advice = installed.map_or_else(
+            || "give its whole path, or a `PATH` in `env`".to_owned(),
+            |command| format!("`{command}` installs it"),
+        );
+        let looked = format!("{looked}; {advice}");
         Taken { program: program.into(), path: None, place: nowhere(unrunnable, looked) }
     }
 

@@ -160,7 +160,8 @@ async fn a_missing_command_says_where_it_was_looked_for() {
     assert_eq!(
         find(&silent).await.why_not("not found".to_owned()),
         "not found; it was looked for on PATH (the login shell `false` did not say its own within 2 s) and in the usual \
-         folders of Node, nvm, fnm, Volta, asdf, mise, Homebrew, uv, pipx, Cargo, Bun, Deno, pnpm and Docker"
+         folders of Node, nvm, fnm, Volta, asdf, mise, Homebrew, uv, pipx, Cargo, Bun, Deno, pnpm and Docker; give its whole \
+         path, or a `PATH` in `env`"
     );
     let shell = home.write("my-shell", "#!/bin/sh\nPATH=\"$PATH:/usr/bin:/bin\"\nexport PATH\neval \"$4\"\n");
     let commands = home.commands(&[("SHELL", &shell), ("PATH", &home.path("tools"))]);
