@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 
 use crate::lang::internal::foreign_text;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
-use crate::server::config::{Action, Endpoint, Function, LocalTool, ServerConfig};
+use crate::server::config::{Action, Commands, Endpoint, Function, LocalTool, ServerConfig};
+use crate::server::secrets::Secrets;
+use crate::server::system::platform::Lifeline;
 
-use super::Shared;
 use super::result::late;
 use command::Command;
 use endpoint::Request;
@@ -26,20 +27,23 @@ pub(in crate::server) struct Local {
 }
 
 impl Local {
-    /// Creates the local tools of a configuration; `None` if it has none. The largest message of a server bounds the
-    /// results of tools for which no limit is configured.
-    pub(super) fn of(config: &ServerConfig, shared: &Shared) -> Option<Local> {
-        let secrets = &shared.options.secrets;
+    /// Creates the local tools of a configuration; `None` if it has none. `children` starts their commands, and `largest`
+    /// bounds the results of tools for which no limit is configured.
+    pub(super) fn of(
+        config: &ServerConfig,
+        children: &(Arc<Lifeline>, Arc<Commands>),
+        largest: usize,
+        secrets: &Secrets,
+    ) -> Option<Local> {
         let functions: Vec<Arc<dyn Function>> = match &config.endpoint {
             Ok(Endpoint::Functions(functions)) => functions.0.clone(),
             Ok(Endpoint::Local(tools)) => {
                 let function = |tool: &LocalTool| -> Arc<dyn Function> {
-                    let most = tool.most_output.unwrap_or(shared.options.largest_message);
+                    let most = tool.most_output.unwrap_or(largest);
                     match &tool.action {
                         Action::Command { .. } => {
-                            let children = (Arc::clone(&shared.lifeline), Arc::clone(&shared.commands));
                             let inherit = config.inherit.clone();
-                            Arc::new(Command::new(tool.clone(), inherit, children, most, secrets.clone()))
+                            Arc::new(Command::new(tool.clone(), inherit, children.clone(), most, secrets.clone()))
                         }
                         Action::Request { .. } => Arc::new(Request::new(tool.clone(), most, secrets.clone())),
                     }

@@ -106,7 +106,9 @@ impl Known {
 impl Downstream {
     pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
         let options = &shared.options;
-        let local = Local::of(&config, &shared).map(Arc::new);
+        let children = (Arc::clone(&shared.lifeline), Arc::clone(&shared.commands));
+        let (largest, secrets) = (shared.options.largest_message, &shared.options.secrets);
+        let local = Local::of(&config, &children, largest, secrets).map(Arc::new);
         let mut known = Known::default();
         if let Some(local) = &local {
             known.set(arguments::checked(local.tools()), true);
