@@ -107,7 +107,7 @@ impl Downstream {
     pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
         let options = &shared.options;
         let children = (Arc::clone(&shared.lifeline), Arc::clone(&shared.commands));
-        let (largest, secrets) = (shared.options.largest_message, &shared.options.secrets);
+        let (largest, secrets) = (options.largest_message, &options.secrets);
         let local = Local::of(&config, &children, largest, secrets).map(Arc::new);
         let mut known = Known::default();
         if let Some(local) = &local {
