@@ -28,7 +28,8 @@ impl Front {
         let runs = self.evaluations.runs();
         let waits = || NextRound::new(runs, principal, is_resumed);
         let can_wait = runs.are_stored();
-        if !stateless && !(can_wait && self.doors.hides_forms()) {
+        let shows_none = can_wait && self.doors.hides_forms();
+        if !stateless && !shows_none {
             let otherwise = can_wait.then(|| (waits(), Arc::clone(&self.doors)));
             if let Some((client, questions)) = AskingClient::of(&context.peer, otherwise) {
                 return (Arc::new(client), Door::Elicitation { questions, can_wait });
