@@ -411,9 +411,6 @@ fn several_clients_use_one_store_at_once() {
 /// The file of the store that is used without any setting.
 const STORE: &str = ".local/share/lispbox/sessions.db";
 
-/// What makes the store unusable.
-type Harm = fn(&Home);
-
 #[test]
 fn a_store_that_cannot_be_used_is_a_note_and_never_a_refusal() {
     type Trouble = (&'static str, fn(&Home));
