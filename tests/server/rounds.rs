@@ -174,7 +174,9 @@ fn a_state_is_good_once_and_for_its_call_alone() {
     others[0]["arguments"]["program"] = json!("(notes/share {:line \"b\"})");
     others[1]["arguments"]["limits"]["fuel"] = json!(2e6);
     let state = asked["requestState"].as_str().expect("a text");
-    others[2]["requestState"] = json!(format!("{}A", &state[..state.len() - 1]));
+    let (start, end) = state.split_at(state.len() / 2);
+    let changed = if end.starts_with('A') { 'B' } else { 'A' };
+    others[2]["requestState"] = json!(format!("{start}{changed}{}", &end[1..]));
     others[3]["requestState"] = json!("rs1.AAAA.BBBB");
     others[4].as_object_mut().expect("an object").remove("requestState");
     let expected = ["RunNotResumed", "RunNotResumed", "RunNotResumed", "RunNotResumed", "InvalidArguments"];
