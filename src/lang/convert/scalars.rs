@@ -102,7 +102,7 @@ macro_rules! times {
 
 #[cfg(feature = "jiff")]
 mod jiffs {
-    use super::{Arc, Scalar, Time, Value, describe, time, time_of};
+    use super::{Scalar, Time, Value, describe, time, time_of};
     use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
     times! {
@@ -126,7 +126,7 @@ fn out_of_range<E: std::fmt::Display>(error: E) -> String {
 
 #[cfg(feature = "chrono")]
 mod chronos {
-    use super::{Arc, Scalar, Time, Value, describe, out_of_range, time, time_of};
+    use super::{Scalar, Time, Value, describe, out_of_range, time, time_of};
     use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
     use jiff::tz::{Offset, TimeZone};
     use jiff::{Timestamp, civil};
@@ -194,7 +194,7 @@ mod chronos {
 
 #[cfg(feature = "time")]
 mod times {
-    use super::{Arc, Scalar, Time, Value, describe, out_of_range, time, time_of};
+    use super::{Scalar, Time, Value, describe, out_of_range, time, time_of};
     use ::time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time as Clock, UtcOffset};
     use jiff::tz::{Offset, TimeZone};
     use jiff::{Timestamp, civil};
