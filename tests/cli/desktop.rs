@@ -282,7 +282,7 @@ fn setup_moves_the_servers_that_start_and_takes_that_back() {
         "starting 2 servers of Claude Desktop",
         "  mail: started, 6 tools; asks before send-email; about ",
         "  gone: stays in Claude Desktop: server `gone` did not start: the command `no-such-command` was not found",
-        "tokens for their tools before, at most 220 for lispbox",
+        "tokens for their tools before, at most 290 for lispbox",
         "1 of 2 servers moved into ",
         "-     \"mail\": …",
         "written; the previous file is ",
