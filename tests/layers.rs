@@ -102,6 +102,7 @@ const PACKAGE: House = House {
         ("worker", 5),
         ("server/audit", 4),
         ("server/downstream", 4),
+        ("server/evaluations", 4),
         ("server/http", 4),
     ],
     least: (120, 400),

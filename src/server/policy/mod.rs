@@ -191,6 +191,11 @@ impl Policy {
         self
     }
 
+    /// Returns what becomes of a call that an earlier program has made.
+    pub(in crate::server) fn repeated_calls(&self) -> RepeatedCalls {
+        self.repeats.as_ref().map(|(repeats, _)| *repeats).unwrap_or_default()
+    }
+
     /// Decides on a tool of a server, which declares its effects in `hints`. Assumes that no other tool of the server
     /// has a name that differs only in spelling.
     pub fn decide(&self, server: &str, tool: &str, hints: &ToolHints) -> Decision {

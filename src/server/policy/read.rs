@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::server::fields::{Wrong, given, known_keys, wrong};
 
 use super::quotas::{LARGEST, Per, Quota};
+use super::repeats::RepeatedCalls;
 use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Verdict};
 
 impl Policy {
@@ -78,7 +79,7 @@ impl Policy {
             self.read_trusted(trusted, &format!("{path}.trusted"), file)?;
         }
         if let Some(repeats) = given(fields, "repeats") {
-            self.read_repeats(repeats, format!("{path}.repeats"), file)?;
+            self.repeats = Some((RepeatedCalls::read(repeats, format!("{path}.repeats"))?, file.to_owned()));
         }
         self.read_guards(given(fields, "preset"), given(fields, "guards"), path, file)?;
         match given(fields, "limits") {

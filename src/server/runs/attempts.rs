@@ -2,12 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallState, Logged, MadeCalls, Mark, Reply, Status, Suspended};
+use crate::lang::{CallState, Limits, Logged, MadeCalls, Mark, Reply, Status, Suspended};
 use crate::server::text::cut;
 
-use super::Retry;
 use super::stored::{Start, StoredRun};
 use super::summary::{RunState, now};
+
+/// A further attempt of a run that did not end well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::server) struct Retry {
+    /// The corrected program; `None` for the same one.
+    pub(in crate::server) program: Option<String>,
+    /// Other data than that of the attempt before.
+    pub(in crate::server) data: Option<String>,
+    /// The limits; `None` for the same ones.
+    pub(in crate::server) limits: Option<Limits>,
+    /// True if reads are answered by those of the attempts so far too.
+    pub(in crate::server) repeats_reads: bool,
+    /// True if calls whose outcome is unknown are made again.
+    pub(in crate::server) repeats_unknown: bool,
+}
 
 /// Maximum number of attempts that are remembered, and maximum length of the program of each, in characters.
 const REMEMBERED: usize = 20;

@@ -61,6 +61,7 @@ use crate::store::{self, Key, Problem};
 
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
+pub(in crate::server) use attempts::Retry;
 use failures::Failures;
 use listing::{PATIENCE, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
@@ -113,21 +114,6 @@ impl RunKey {
     pub(in crate::server) fn new(principal: &str, name: &str, arguments: String) -> RunKey {
         RunKey { identity: sha256(format!("{principal}\n{name}").as_bytes())[..32].to_owned(), arguments }
     }
-}
-
-/// A further attempt of a run that did not end well.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::server) struct Retry {
-    /// The corrected program; `None` for the same one.
-    pub(in crate::server) program: Option<String>,
-    /// Other data than that of the attempt before.
-    pub(in crate::server) data: Option<String>,
-    /// The limits; `None` for the same ones.
-    pub(in crate::server) limits: Option<Limits>,
-    /// True if reads are answered by those of the attempts so far too.
-    pub(in crate::server) repeats_reads: bool,
-    /// True if calls whose outcome is unknown are made again.
-    pub(in crate::server) repeats_unknown: bool,
 }
 
 /// A request to resume a run.
