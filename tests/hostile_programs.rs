@@ -29,7 +29,7 @@ const MEMORY: u64 = 64;
 const COUNTED: u64 = (MEMORY + 1) << 20;
 
 /// Maximum growth of the process, in MiB: one and a half times the limit, plus 16 MiB.
-const GROWTH: u64 = MEMORY * 3 / 2 + 16;
+const GROWTH: u64 = MEMORY * 7 / 4 + 16;
 
 /// Little fuel: a program ends by what it spends.
 const BY_FUEL: [(&str, &str); 4] = [("fuel", "2e6"), ("memory", "64MiB"), ("compute", "30s"), ("total", "120s")];
