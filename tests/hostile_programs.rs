@@ -28,7 +28,7 @@ const MEMORY: u64 = 64;
 /// between two checks may exceed it.
 const COUNTED: u64 = (MEMORY + 1) << 20;
 
-/// Maximum growth of the process, in MiB: one and a half times the limit, plus 16 MiB.
+/// Maximum growth of the process, in MiB: the limit, three quarters of it for a block that a larger one replaces, and 16 MiB.
 const GROWTH: u64 = MEMORY * 7 / 4 + 16;
 
 /// Little fuel: a program ends by what it spends.
