@@ -31,7 +31,7 @@ const INSTRUCTIONS: f64 = 1.05;
 const SCHEDULED: (f64, f64) = (1.25, 2.0);
 
 /// Permitted threads of a request: of all requests together, some may be the first of their kind.
-const THREADS: f64 = 0.02;
+const THREADS: f64 = 0.05;
 
 /// The file with the recorded counts.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/requests/counts.md");
