@@ -161,7 +161,8 @@ pub mod internal {
     pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
     pub use crate::reply::call_notes;
-    pub use crate::value::map::{canonical, canonical_tool, kebab, writable};
+    pub use crate::value::map::kebab;
+    pub use crate::value::names::{canonical, canonical_tool, writable};
     pub use crate::value::shape::Shape;
     pub use crate::{foreign_text, form, lexer, reader};
 }

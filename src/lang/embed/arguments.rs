@@ -5,7 +5,7 @@ use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
 use crate::host::{ToolError, ToolErrorKind};
 use crate::value::Value;
-use crate::value::map::canonical;
+use crate::value::names::canonical;
 use serde::de::DeserializeOwned;
 
 /// Most names that a message lists.

@@ -1,7 +1,7 @@
 //! Names of tools and functions, in the spellings that programs can use.
 
 use crate::form::{Form, FormKind};
-use crate::value::map::canonical_tool;
+use crate::value::names::canonical_tool;
 use std::fmt;
 
 /// The reason why a tool or a function is not added.

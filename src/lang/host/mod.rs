@@ -19,7 +19,8 @@ pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
 
 use crate::index::{Hits, Index};
 use crate::value::Value;
-use crate::value::map::{canonical, kebab};
+use crate::value::map::kebab;
+use crate::value::names::canonical;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -9,7 +9,8 @@
 //!   that was left out or added or two that were swapped (words of four letters or more), in one letter that was
 //!   replaced (five or more), or in two of these (eight or more).
 
-use crate::value::map::{canonical, kebab};
+use crate::value::map::kebab;
+use crate::value::names::canonical;
 use crate::value::text::split_name;
 
 /// Maximum length in bytes of a key that is compared.

@@ -15,6 +15,7 @@ pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod matching;
 pub(crate) mod metadata;
+pub(crate) mod names;
 pub(crate) mod pattern;
 pub(crate) mod prefetch;
 pub(crate) mod print;

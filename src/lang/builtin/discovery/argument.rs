@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
-use crate::value::map::canonical;
+use crate::value::names::canonical;
 use serde_json::Value as Json;
 use std::fmt::Write;
 

@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::list::List;
-use crate::value::map::canonical_tool;
+use crate::value::names::canonical_tool;
 use crate::value::print::{print_within, shown_name};
 use places::{namespace_named, namespaces};
 use std::fmt::Write;

@@ -8,7 +8,7 @@ use super::shape::{Detail, Sketch, cut, literal};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
 use crate::registry::Registry;
-use crate::value::map::writable;
+use crate::value::names::writable;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Whether a tool replies page by page, by its declaration and by the results that were seen; and whether it is called
-//! for further pages at all.
+//! Decides whether a tool replies page by page, from its declaration and from earlier results, and whether it may be
+//! called for further pages.
 //!
 //! A signature says that a tool has pages only if three things come together: it reads, its result has a list, and its
 //! arguments are for paging by more than a name that is used for other things as well, such as `page` or `start`.
@@ -9,7 +9,8 @@ use super::reply;
 use crate::error::Error;
 use crate::foreign_text;
 use crate::host::Tool;
-use crate::value::map::{Map, canonical};
+use crate::value::map::Map;
+use crate::value::names::canonical;
 use serde_json::Value as Json;
 
 /// Words in the names of tools that read.
@@ -126,7 +127,7 @@ const SAID: &[&str] = &["pagination", "paginat", "per page", "page of ", "page n
 /// Maximum depth at which lists and marks are looked for in the schema of a result.
 const DEPTH: usize = 4;
 
-/// What the arguments say.
+/// The evidence for paging in the arguments of a tool.
 enum Paging {
     None,
     /// A name that has other meanings as well.

@@ -3,7 +3,8 @@
 use super::reply::COLUMNS;
 use crate::host::Tool;
 use crate::value::Value;
-use crate::value::map::{Map, canonical};
+use crate::value::map::Map;
+use crate::value::names::canonical;
 use serde_json::Value as Json;
 
 /// Names of arguments that take the cursor of the next page, in canonical form. The ones after [`PLAIN_CURSORS`] have

@@ -6,7 +6,8 @@ use crate::foreign_text;
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::columns::Columns;
-use crate::value::map::{Map, canonical, record_key};
+use crate::value::map::{Map, record_key};
+use crate::value::names::canonical;
 use std::sync::Arc;
 
 /// Maximum depth at which items and marks are looked for, and maximum number of keys of a map that is searched.

@@ -7,7 +7,8 @@ use crate::error::{Error, Outcome};
 use crate::foreign_text;
 use crate::machine::Machine;
 use crate::value::Value;
-use crate::value::map::{Map, canonical, record_key};
+use crate::value::map::{Map, record_key};
+use crate::value::names::canonical;
 use percent_encoding::percent_decode_str;
 
 /// The way in which a page leads to the next one.

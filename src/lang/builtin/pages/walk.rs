@@ -11,7 +11,8 @@ use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::equal::visible_hash;
-use crate::value::map::{Map, canonical};
+use crate::value::map::Map;
+use crate::value::names::canonical;
 use crate::value::set::Set;
 use std::sync::Arc;
 

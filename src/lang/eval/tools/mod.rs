@@ -13,7 +13,7 @@ use crate::json::{self, Layout};
 use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
-use crate::value::map::canonical_tool;
+use crate::value::names::canonical_tool;
 use arguments::{told_apart, tool_arguments};
 use std::sync::{Arc, OnceLock};
 
