@@ -16,12 +16,19 @@ pub(in crate::server) fn cache() -> Option<PathBuf> {
     if let Some(folder) = named("LISPBOX_CACHE") {
         return (folder.as_os_str() != "off").then_some(folder);
     }
+    local("Library/Caches", ("XDG_CACHE_HOME", ".cache"))
+}
+
+/// Returns the folder for lispbox below one that is kept on this machine: on macOS below that folder of the home folder,
+/// on other systems but Windows below the folder that the variable names, or else that folder of the home folder.
+fn local(on_macos: &str, (variable, folder): (&str, &str)) -> Option<PathBuf> {
+    let at_home = |folder: &str| named("HOME").map(|home| home.join(folder));
     let parent = if cfg!(windows) {
         named("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {
-        named("HOME").map(|home| home.join("Library/Caches"))
+        at_home(on_macos)
     } else {
-        named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
+        named(variable).or_else(|| at_home(folder))
     };
     parent.map(|parent| parent.join("lispbox"))
 }
@@ -55,14 +62,7 @@ pub fn usual_folder() -> Option<PathBuf> {
 
 /// Returns the folder for lispbox among the user's data on this system.
 pub fn data_folder() -> Option<PathBuf> {
-    let parent = if cfg!(windows) {
-        named("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        named("HOME").map(|home| home.join("Library/Application Support"))
-    } else {
-        named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))
-    };
-    parent.map(|parent| parent.join("lispbox"))
+    local("Library/Application Support", ("XDG_DATA_HOME", ".local/share"))
 }
 
 /// Replaces a file atomically, so that another process never reads half of it, and creates its folder. Only their owner
