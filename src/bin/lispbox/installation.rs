@@ -1,5 +1,5 @@
-//! How this binary was installed: `lispbox --version --verbose`, for reports of defects, and the command with which a
-//! client starts it.
+//! Finds out how this binary was installed, for `lispbox --version --verbose` and for the command with which a client
+//! starts it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -155,8 +155,8 @@ impl Plan {
     }
 }
 
-/// What was moved out of a client before: by name, the entry in the client's file, and the name of the server that was
-/// added to lispbox for it.
+/// The servers that were moved out of a client: by name, the entry in the client's file, and the name of the server that
+/// was added to lispbox for it.
 struct Record {
     file: PathBuf,
     servers: Map<String, Value>,

@@ -118,8 +118,8 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", env = "LISPBOX_RECORD_SIZE", default_value = "16MiB", help_heading = "Sessions")]
     record_size: String,
     /// Add the tool `lisp_approve` for a client that shows no forms: the prompt with which the client asks a person before
-    /// a call of a tool then decides on calls that wait. It is as safe as that prompt: a client that was told to allow the
-    /// tool always asks nobody.
+    /// a call of a tool then decides on calls that wait. It is as safe as that prompt: a client that always allows
+    /// the tool does not ask.
     #[arg(long, env = "LISPBOX_APPROVE_TOOL", conflicts_with = "http", help_heading = "Policy")]
     approve_tool: bool,
     #[command(flatten, next_help_heading = "Policy")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lispbox::server::{data_folder, make_private};
 use lispbox::store::{Key, Store, handle, open};
 
-/// The name that stands for no store at all.
+/// The value of `--store` that keeps sessions in memory only.
 pub const MEMORY: &str = "memory";
 
 /// Size of its data above which the sessions that were not used for the longest time expire.

@@ -2,7 +2,7 @@
 //!
 //! It is for clients that ask a person before each call of a tool and have no better way. Its arguments are the calls
 //! themselves, compared byte by byte with those that wait, so that the prompt shows what will happen. It is as safe as that
-//! prompt: a client that was told to allow the tool always asks nobody.
+//! prompt: a client that always allows the tool does not ask.
 
 use std::sync::Arc;
 

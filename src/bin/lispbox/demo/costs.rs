@@ -48,7 +48,7 @@ const SIGN: f64 = 0.12;
 /// Tokens of blanks that no word has as its first character.
 const BLANKS: f64 = 1.0;
 
-/// What a character is for the pattern that cuts text into pieces.
+/// The class of a character in the pattern that splits text into pieces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Upper,
