@@ -113,7 +113,7 @@ mod tests {
             match steps {
                 1 => Some("(mail/send {:to \"ann@example.org\" :topic \"Hi\"})"),
                 _ => {
-                    assert!(seen.contains("unknown field `topic`"), "{seen}");
+                    assert!(seen.contains("has no argument `topic`"), "{seen}");
                     None
                 }
             }
