@@ -36,12 +36,12 @@ enum Action {
         /// Print one JSON object per line instead.
         #[arg(long)]
         json: bool,
-        /// Also list programs that are running, that have ended, or whose process died.
+        /// Also list programs that are running, that have ended or failed, or whose process died.
         #[arg(long)]
         all: bool,
     },
     /// Serves a page on this machine on which you look at the programs that wait, and decide, and opens it in your
-    /// browser. It ends when it was not used for ten minutes.
+    /// browser. It ends after ten minutes without use.
     Open {
         /// The run to show first.
         run: Option<String>,

@@ -13,6 +13,7 @@ use lispbox::server::{
 use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
+use crate::config::counted;
 use crate::config::import::{Moving, printable};
 use crate::context::Problem;
 use crate::demo::costs::Cost;
@@ -48,7 +49,8 @@ impl Plan {
     /// Returns an error if the client has servers and none of them starts, or if a file cannot be read.
     pub fn moving(client: &'static Client, file: &Path, is_dry: bool) -> Result<Plan, Problem> {
         let record = Record::of(client)?;
-        let (mut trial, mut moving) = (Moving::of(client, file)?, Moving::of(client, file)?);
+        let mut moving = Moving::of(client, file)?;
+        let mut trial = moving.clone();
         let servers = moving.servers();
         if servers.is_empty() {
             outln!("{} has no servers of its own to move", client.title);
@@ -219,7 +221,7 @@ fn started(text: &str, client: &Client, is_named: &dyn Fn(&str) -> bool) -> Resu
                 }
                 _ => format!("; asks before {}", asked.join(", ")),
             };
-            let count = if tools.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", tools.len()) };
+            let count = counted(tools.len(), "tool");
             outln!("  {}: started, {count}{asks}; about {} tokens", printable(&server), cost.tokens);
             all += cost;
             started.push(server);

@@ -29,12 +29,12 @@ pub fn url() -> Option<String> {
 /// # Errors
 /// Returns why it cannot be used, as a clause.
 pub fn open_usual() -> Result<Arc<dyn Store>, String> {
-    let file = file().ok_or("the folder of the user's data is unknown")?;
+    let (file, url) = file().zip(url()).ok_or("the folder of the user's data is unknown")?;
     let said = |problem: std::io::Error| format!("{}: {problem}", file.display());
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(said)?;
     }
-    let store = open(&url().unwrap_or_default())?;
+    let store = open(&url)?;
     make_private(&file).map_err(said)?;
     // A full disk, or a file that cannot be written, shows when something is written.
     let probe = Key { principal: String::new(), handle: format!("probe-{}", handle()?) };

@@ -41,6 +41,7 @@ pub struct Import {
 }
 
 /// A configuration file of a client.
+#[derive(Clone)]
 struct Source {
     client: &'static Client,
     file: PathBuf,
@@ -70,7 +71,7 @@ impl Import {
         if let Some(folder) = self.project.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(Problem::Usage(format!("--project {}: expected a folder", folder.display())));
         }
-        let output = self.output.clone().or_else(|| Some(usual_folder()?.join("config.d").join("imported.json")));
+        let output = self.output.clone().or_else(usual_output);
         let output = output
             .ok_or_else(|| Problem::Usage("the settings folder is unknown; give a file with `--output`".to_owned()))?;
         let mut imported = read_output(&output)?;
@@ -302,6 +303,7 @@ pub struct Movable {
 }
 
 /// The file of lispbox with imported servers, and what a client has for it.
+#[derive(Clone)]
 pub struct Moving {
     output: PathBuf,
     imported: Imported,
@@ -314,8 +316,8 @@ impl Moving {
     /// # Errors
     /// Returns an error if one of them cannot be read.
     pub fn of(client: &'static Client, file: &Path) -> Result<Moving, Problem> {
-        let output = usual_folder().map(|folder| folder.join("config.d").join("imported.json"));
-        let output = output.ok_or_else(|| Problem::Usage("the settings folder of lispbox is unknown".to_owned()))?;
+        let unknown = || Problem::Usage("the settings folder of lispbox is unknown".to_owned());
+        let output = usual_output().ok_or_else(unknown)?;
         let imported = read_output(&output)?;
         let root = read(file);
         let file = std::path::absolute(file).unwrap_or(file.to_owned());
@@ -400,6 +402,11 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
         root @ Value::Object(_) => Ok(Some(root)),
         _ => Err("expected an object".to_owned()),
     }
+}
+
+/// Returns the file of imported servers in the settings folder of lispbox, if that folder is known.
+fn usual_output() -> Option<PathBuf> {
+    Some(usual_folder()?.join("config.d").join("imported.json"))
 }
 
 /// Reads the output file, as an earlier import or a person has left it.
