@@ -1,7 +1,7 @@
 //! Deserializes Rust types from values.
 
 use super::entries::{Entries, known};
-use super::payer::{NESTING, Payer};
+use super::payer::{Payer, deeper};
 use super::{ConvertError, foreign, pass};
 use crate::value::Value;
 use crate::value::decimal;
@@ -26,16 +26,8 @@ impl<'m, 'v> FromValue<'m, 'v> {
         FromValue { payer, value, depth: 0 }
     }
 
-    fn deeper(&self) -> Result<usize, ConvertError> {
-        if self.depth < NESTING {
-            Ok(self.depth + 1)
-        } else {
-            Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")))
-        }
-    }
-
     fn items(self) -> Result<Items<'m>, ConvertError> {
-        let depth = self.deeper()?;
+        let depth = deeper(self.depth)?;
         let cursor = match self.value {
             Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => Cursor::over(self.value.clone()),
             _ => None,
@@ -47,7 +39,7 @@ impl<'m, 'v> FromValue<'m, 'v> {
     }
 
     fn entries<'f>(self, fields: &'f [&'static str]) -> Result<Entries<'m, 'v, 'f>, ConvertError> {
-        let depth = self.deeper()?;
+        let depth = deeper(self.depth)?;
         match self.value {
             Value::Map(map) => Ok(Entries::new(self.payer, map, fields, depth)),
             other => Err(ConvertError::expected("a map", other)),
@@ -311,7 +303,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ConvertError> {
-        let depth = self.deeper()?;
+        let depth = deeper(self.depth)?;
         let (name, content) = match self.value {
             Value::Map(map) if map.len() == 1 => {
                 let entry = map.iter().next().and_then(|(key, value)| Some((key.as_text()?, value.clone())));

@@ -1,5 +1,6 @@
 //! The account that pays for reading a value.
 
+use super::ConvertError;
 use crate::error::{Outcome, Signal};
 use crate::heap::Handle;
 use crate::machine::Machine;
@@ -9,6 +10,18 @@ use std::sync::Arc;
 
 /// Maximum nesting of a value that is converted.
 pub(super) const NESTING: usize = 256;
+
+/// Returns the depth of the parts of a value at that depth.
+///
+/// # Errors
+/// Returns an error if they are nested too deep.
+pub(super) fn deeper(depth: usize) -> Result<usize, ConvertError> {
+    if depth < NESTING {
+        Ok(depth + 1)
+    } else {
+        Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")))
+    }
+}
 
 /// The evaluation that pays for a conversion. Nothing pays for one outside of the evaluation, whose value has no lazy
 /// parts and was paid for when it was made.

@@ -1,7 +1,7 @@
 //! Serializes Rust types and values to text that [`json::parse_marked`](crate::json::parse_marked) reads back: JSON, with
 //! marks for the data that JSON lacks.
 
-use super::payer::NESTING;
+use super::payer::deeper;
 use super::{ConvertError, foreign, pass};
 use crate::host::ToolReply;
 use crate::json::{survives, write_string};
@@ -12,19 +12,6 @@ use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
-
-/// A serialized result.
-pub(crate) struct Written {
-    text: String,
-    /// True if the text has marks, so that it is not JSON.
-    is_marked: bool,
-}
-
-impl From<Written> for ToolReply {
-    fn from(Written { text, is_marked }: Written) -> ToolReply {
-        if is_marked { ToolReply::Marked(text) } else { ToolReply::Json(text) }
-    }
-}
 
 /// The reason why a result is not serialized.
 pub(crate) enum Unwritten {
@@ -37,10 +24,11 @@ pub(crate) enum Unwritten {
 ///
 /// # Errors
 /// Returns an error that says where, if the value is not data or takes more.
-pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T, most: u64) -> Result<Written, Unwritten> {
+pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T, most: u64) -> Result<ToolReply, Unwritten> {
     let mut writer = Writer::new(usize::try_from(most).unwrap_or(usize::MAX), true);
     match value.serialize(&mut writer) {
-        Ok(()) => Ok(Written { text: writer.out, is_marked: writer.is_marked }),
+        Ok(()) if writer.is_marked => Ok(ToolReply::Marked(writer.out)),
+        Ok(()) => Ok(ToolReply::Json(writer.out)),
         Err(_) if writer.is_full => Err(Unwritten::TooLarge),
         Err(error) => Err(Unwritten::Unfit(error)),
     }
@@ -165,10 +153,7 @@ impl Writer {
     }
 
     fn nested(&mut self, work: impl FnOnce(&mut Writer) -> Done) -> Done {
-        if self.depth >= NESTING {
-            return Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")));
-        }
-        self.depth += 1;
+        self.depth = deeper(self.depth)?;
         let done = work(self);
         self.depth -= 1;
         done
@@ -393,10 +378,7 @@ impl<'w> Parts<'w> {
         end: &'static str,
         variant: Option<&str>,
     ) -> Result<Parts<'w>, ConvertError> {
-        if writer.depth >= NESTING {
-            return Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")));
-        }
-        writer.depth += 1;
+        writer.depth = deeper(writer.depth)?;
         if let Some(variant) = variant {
             writer.raw("{")?;
             writer.string(variant)?;

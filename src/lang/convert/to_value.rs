@@ -1,6 +1,6 @@
 //! Serializes Rust types to values.
 
-use super::payer::NESTING;
+use super::payer::deeper;
 use super::to_text::text_of;
 use super::{ConvertError, foreign, pass};
 use crate::json;
@@ -100,10 +100,7 @@ impl<'m> Building<'m> {
         if self.parts.is_multiple_of(GROUP) {
             self.machine.charge(GROUP)?;
         }
-        if self.depth >= NESTING {
-            return Err(ConvertError::new(format!("expected data that nests at most {NESTING} deep")));
-        }
-        self.depth += 1;
+        self.depth = deeper(self.depth)?;
         let value = part.serialize(ToValue::Within(self));
         self.depth -= 1;
         value

@@ -27,7 +27,7 @@ pub(super) fn read<A: DeserializeOwned>(
     if let Some(fields) = fields
         && let Some(unknown) = keys.iter().find(|key| !is_among(key, fields))
     {
-        let left = fields.iter().copied().filter(|field| !keys.iter().any(|key| canonical(key) == canonical(field)));
+        let left = fields.iter().copied().filter(|field| !is_among(field, &keys));
         let close = closest(unknown, left).map(did_you_mean);
         let known = if fields.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", listed(fields)) };
         return Err(error(format!("`{name}` has no argument `{unknown}`; {known}"), close));

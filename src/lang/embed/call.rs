@@ -170,7 +170,7 @@ pub(super) fn reply<R: Serialize>(result: Result<R, ToolError>, call: &Call<'_>)
         return serde_json::to_string(&result).map_or_else(|error| unfit(&error), ToolReply::Json);
     }
     match convert::to_text(&result, call.call.room) {
-        Ok(written) => written.into(),
+        Ok(reply) => reply,
         Err(Unwritten::Unfit(error)) => unfit(&error),
         Err(Unwritten::TooLarge) => {
             let room = crate::meter::bytes(call.call.room);

@@ -304,8 +304,8 @@ impl Suspended {
     /// assert!(run.happened(&call, &"sent").is_err(), "it is known now");
     /// ```
     pub fn happened<R: Serialize + ?Sized>(&mut self, call: &CallId, result: &R) -> Result<(), SettleError> {
-        let reply: ToolReply = match convert::to_text(result, u64::MAX) {
-            Ok(written) => written.into(),
+        let reply = match convert::to_text(result, u64::MAX) {
+            Ok(reply) => reply,
             Err(Unwritten::Unfit(error)) => return Err(SettleError::Result(error.to_string())),
             Err(Unwritten::TooLarge) => return Err(SettleError::Result("it is too large".to_owned())),
         };

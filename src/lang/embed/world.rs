@@ -320,8 +320,7 @@ impl<'w> World<'w> {
 
     /// Returns a tool whose name a function has as well, among names in canonical spelling.
     pub(super) fn conflict(&self, functions: &HashSet<String>) -> Option<String> {
-        let entry = self.tools.entries.iter().find(|entry| functions.contains(&entry.canonical));
-        entry.filter(|_| !functions.is_empty()).map(|entry| entry.name())
+        self.tools.entries.iter().find(|entry| functions.contains(&entry.canonical)).map(|entry| entry.name())
     }
 
     /// Returns whether this thread must not wait for asynchronous tools, because it drives a runtime.
