@@ -8,6 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A tool and its arguments: the server, the tool, and the arguments with their keys in order.
 type RequestKey = (Arc<str>, Arc<str>, String);
 
+fn request_key(server: &Arc<str>, tool: &Arc<str>, arguments: &str) -> RequestKey {
+    (server.clone(), tool.clone(), in_order(arguments))
+}
+
 /// The replies of a log by request. Equal requests receive their replies in the recorded order, and the last one again
 /// if they are made more often.
 pub struct Replies(Mutex<HashMap<RequestKey, VecDeque<ToolReply>>>);
@@ -18,7 +22,7 @@ impl Replies {
         let mut replies: HashMap<RequestKey, VecDeque<ToolReply>> = HashMap::new();
         for entry in &log.calls {
             if let CallState::Done(reply) = &entry.state {
-                let key = (entry.server.clone(), entry.tool.clone(), in_order(&entry.arguments));
+                let key = request_key(&entry.server, &entry.tool, &entry.arguments);
                 replies.entry(key).or_default().push_back(reply.clone());
             }
         }
@@ -27,7 +31,7 @@ impl Replies {
 
     /// Returns the next reply to a request, if it was recorded.
     pub fn take(&self, call: &ToolCall) -> Option<ToolReply> {
-        let key = (call.server.clone(), call.tool.clone(), in_order(&call.arguments));
+        let key = request_key(&call.server, &call.tool, &call.arguments);
         let mut replies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let replies = replies.get_mut(&key)?;
         match replies.len() {
@@ -52,7 +56,7 @@ impl Untaken {
                 Happened::No => log.repeats_reads,
             };
             if *attempt < log.attempt && !is_taken && is_asked_for {
-                let key = (entry.server.clone(), entry.tool.clone(), in_order(&entry.arguments));
+                let key = request_key(&entry.server, &entry.tool, &entry.arguments);
                 untaken.entry(key).or_default().push_back(at);
             }
         }
@@ -64,7 +68,7 @@ impl Untaken {
         if self.0.is_empty() {
             return None;
         }
-        let key = (call.server.clone(), call.tool.clone(), in_order(&call.arguments));
+        let key = request_key(&call.server, &call.tool, &call.arguments);
         self.0.get_mut(&key)?.pop_front()
     }
 }
@@ -74,7 +78,9 @@ pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
     let Entry { server, tool, .. } = earlier;
     match (&earlier.state, earlier.happened()) {
         (_, Happened::Unknown) => ToolReply::Repeated(format!(
-            "an earlier attempt has sent this call of `{server}/{tool}`, and it is not known whether it was carried out;              nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add              `\"repeat\": true` to make it"
+            "an earlier attempt has sent this call of `{server}/{tool}`, and it is not known whether it was carried out; \
+             nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add \
+             `\"repeat\": true` to make it"
         )),
         (CallState::Done(reply), _) => reply.clone(),
         _ => ToolReply::Error(ToolError::new(
