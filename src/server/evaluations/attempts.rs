@@ -46,7 +46,7 @@ impl Beginning {
         if !is_bad || !log.has_changes() {
             return None;
         }
-        let before = match persistence.filter(|_| !self.was_empty) {
+        let before = match persistence {
             _ if self.was_empty => SessionBefore::Empty,
             None => SessionBefore::Unknown,
             Some(persistence) => stored(entry, persistence),
@@ -82,7 +82,7 @@ fn restore(
     session: &mut Box<dyn Environment>,
     sandbox: &Arc<dyn Sandbox>,
 ) -> Option<&'static str> {
-    if session.bindings() == 0 && *before != SessionBefore::Unknown && !matches!(before, SessionBefore::Text(_)) {
+    if session.bindings() == 0 && *before == SessionBefore::Empty {
         return None;
     }
     if session_state(entry, &**session) != after {

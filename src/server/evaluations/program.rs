@@ -251,8 +251,10 @@ impl ProgramRun {
             logged.calls.sort_by_key(|call| (call.id.form, [&call.id.branch[..], &[call.id.ordinal]].concat()));
             Suspended::of(&program, limits.clone(), *mark, logged)
         });
-        // The next request continues the run; a copy is one of the session at its end.
-        let is_cut_short = suspended.is_some() || outlives_request && reply.status == Status::Cancelled;
+        // As by a shutdown: the next request continues the run.
+        let is_cut_off = outlives_request && reply.status == Status::Cancelled;
+        // A copy is one of the session at the end of the run.
+        let is_cut_short = suspended.is_some() || is_cut_off;
         self.requests.promise(log.forked());
         let copies = match is_cut_short {
             true => Ok(Vec::new()),
@@ -263,9 +265,8 @@ impl ProgramRun {
             Vec::new()
         });
         // Another process may continue it from its record.
-        let is_left =
-            outlives_request && reply.status == Status::Cancelled && resumed.is_some_and(ResumedRun::is_in_store);
-        let mut failure = beginning.failed(&reply, &log, &self.entry, persistence).filter(|_| !is_left);
+        let is_left = is_cut_off && resumed.is_some_and(ResumedRun::is_in_store);
+        let mut failure = if is_left { None } else { beginning.failed(&reply, &log, &self.entry, persistence) };
         // A program that waits has not ended.
         let closes = self.requests.closes() && suspended.is_none();
         let closed = closes.then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
@@ -283,8 +284,8 @@ impl ProgramRun {
             };
             let is_stored = lease.is_some();
             match (lease, closed) {
-                // As by a shutdown: the next request continues the run in the session as it was.
-                (Some(lease), None) if outlives_request && reply.status == Status::Cancelled => {
+                // The next request continues the run in the session as it was.
+                (Some(lease), None) if is_cut_off => {
                     *session = self.sandbox.environment();
                     self.entry.forget();
                     reply.defined.clear();
@@ -326,8 +327,7 @@ impl ProgramRun {
         tell_attempt(&mut reply, &log);
         if let Some(mut failed) = failure {
             failed.after = session_state(&self.entry, &**session);
-            let data = resumed.and_then(ResumedRun::start).and_then(|start| start.data.as_ref());
-            let ended = EndedProgram { entry: &self.entry, program: &program, data, limits: &limits };
+            let ended = EndedProgram { entry: &self.entry, program: &program, limits: &limits };
             self.runs.failed(&ended, resumed, &mut reply, failed, recording);
         } else if let Some(resumed) = resumed.filter(|_| !goes_on)
             && let Some(problem) = self.runs.ended(resumed, &reply, self.entry.caller(), recording)

@@ -20,7 +20,6 @@ use super::{MOST, Runs};
 pub(in crate::server) struct EndedProgram<'e> {
     pub(in crate::server) entry: &'e Arc<Entry>,
     pub(in crate::server) program: &'e str,
-    pub(in crate::server) data: Option<&'e String>,
     pub(in crate::server) limits: &'e Limits,
 }
 
@@ -76,8 +75,8 @@ impl Runs {
         failed: FailedAttempt,
         recording: Option<FinishedRecording>,
     ) {
-        let log = failed.log.clone();
-        reply.made = MadeCalls::of(log.changes());
+        reply.made = MadeCalls::of(failed.log.changes());
+        let calls = FailedRun::calls_of(&failed.log);
         let identity = match resumed.map(|resumed| resumed.identity().to_owned()).map_or_else(store::handle, Ok) {
             Ok(identity) => identity,
             Err(problem) => return tracing::warn!(problem, "a program that failed is not kept"),
@@ -103,7 +102,7 @@ impl Runs {
             entry: Arc::downgrade(ended.entry),
             status: reply.status,
             made: reply.made.clone(),
-            calls: FailedRun::calls_of(&log),
+            calls,
             kept,
             stopped: Default::default(),
             is_taken: Arc::default(),
@@ -156,7 +155,8 @@ fn failed_run(
         Some(before) => before.ended_with(reply),
         None => {
             let run = Suspended::of(ended.program, ended.limits.clone(), Default::default(), Logged::default());
-            let start = Start { data: ended.data.cloned(), session_version: 0 };
+            // Its data is not kept.
+            let start = Start { data: None, session_version: 0 };
             StoredRun::begun(&ended.entry.handle, run, None, start).ended_with(reply)
         }
     };

@@ -399,8 +399,13 @@ impl StoredRun {
         self.undecided().into_iter().filter(|call| call.covered.is_some()).collect()
     }
 
+    /// Returns whether it has ended, and no further attempt is to be made.
+    fn has_ended(&self) -> bool {
+        self.head.ended.is_some() && !self.head.attempts.is_failed
+    }
+
     fn undecided(&self) -> Vec<OpenCall> {
-        if self.head.ended.is_some() && !self.head.attempts.is_failed || self.is_running {
+        if self.has_ended() || self.is_running {
             return Vec::new();
         }
         let program = sha256(self.run.program().as_bytes());
@@ -456,7 +461,7 @@ impl StoredRun {
     /// Returns the state of the run.
     pub fn state(&self) -> RunState {
         match &self.head.ended {
-            Some(_) if !self.head.attempts.is_failed => RunState::Ended,
+            _ if self.has_ended() => RunState::Ended,
             _ if self.is_running => RunState::Running,
             Some(_) => RunState::Failed,
             None if !self.open().is_empty() => RunState::Waiting,
@@ -473,7 +478,7 @@ impl StoredRun {
         if let Some(call) = self.undecided().into_iter().find(|call| call.number == number) {
             return Ok(call);
         }
-        if self.head.ended.is_some() && !self.head.attempts.is_failed {
+        if self.has_ended() {
             return Err("the run has ended, and nothing more can be decided".to_owned());
         }
         let open: Vec<String> = self.open().into_iter().map(|open| open.number).collect();
@@ -530,7 +535,7 @@ impl StoredRun {
     /// # Errors
     /// Returns a message if it has ended.
     pub fn cancel(&mut self, by: &str) -> Result<(), String> {
-        if self.head.ended.is_some() && !self.head.attempts.is_failed {
+        if self.has_ended() {
             return Err("the run has ended".to_owned());
         }
         let message = format!("the program was cancelled while it waited ({by}); its open calls were not made");
