@@ -208,6 +208,22 @@ fn a_grant_is_checked_again_after_a_wait_and_counted_when_the_call_is_sent() {
     });
 }
 
+#[test]
+fn a_call_that_was_made_under_a_grant_stays_made_when_the_grant_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let mut client = Client::start_stateless(&asking_about_both(folder.path()), &["--store", &store]);
+    approve(&mut client, &store, "(notes/share {:line \"first\"})", &["--for", "1h"]);
+    let program = "(str (notes/share {:line \"second\"}) \", \" (notes/add {:line \"third\"}))";
+    let run = run_of(&client.eval(program));
+    assert_eq!(shared(folder.path()), ["first", "second"], "the grant covers it");
+    printed(&approvals(&store, &["revoke", "--all"]));
+    printed(&approvals(&store, &["approve", &run]));
+    let answer = continued(&mut client, &run);
+    assert!(answer.text.starts_with("\"added second, added third\""), "{}", answer.text);
+    assert_eq!((shared(folder.path()).len(), lines(folder.path(), "added").len()), (2, 1));
+}
+
 fn sorted(expected: &[String]) -> (Vec<String>, usize) {
     let mut expected = expected.to_vec();
     expected.sort();

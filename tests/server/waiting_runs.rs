@@ -225,6 +225,46 @@ fn a_person_says_whether_a_call_happened_that_was_being_made_when_its_process_di
 }
 
 #[test]
+fn calls_of_branches_that_a_person_has_settled_are_not_asked_about_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let configuration = configuration(folder.path());
+    let program = "(pmap (fn [n] (if (= n 3) (notes/share {:line \"3\"}) (notes/hold {:line (str n)}))) (range 1 4))";
+    let call = keyed("branches", json!({ "program": program }));
+    let mut client = Client::start_stateless(&configuration, &["--store", &store]);
+    client.begin("tools/call", call.clone());
+    until(|| lines(folder.path(), "held") == ["1", "2"]);
+    kill(&mut client, folder.path(), &store);
+    let mut client = Client::start_stateless(&configuration, &["--store", &store]);
+    let mut waits = Answer::of(&client.request("tools/call", call.clone()));
+    until(|| {
+        let is_held = !waits.text.starts_with("Suspended: ");
+        if is_held {
+            waits = Answer::of(&client.request("tools/call", call.clone()));
+        }
+        !is_held
+    });
+    let run = run_of(&waits);
+    let open = listed(&store)[0]["open"].clone();
+    for call in open.as_array().expect("calls") {
+        let number = call["call"].as_str().expect("a number");
+        let decision = match call["unknown"] == true {
+            true => vec!["settle", &run, "--call", number, "--happened", "\"found\""],
+            false => vec!["approve", &run, "--call", number],
+        };
+        printed(&approvals(&store, &decision));
+    }
+    let mut done = continued(&mut client, &run);
+    if done.text.starts_with("Suspended: ") {
+        // The third call was not asked about before the process died.
+        printed(&approvals(&store, &["approve", &run]));
+        done = continued(&mut client, &run);
+    }
+    assert!(done.text.starts_with("(\"found\" \"found\" \"added 3\")"), "{}", done.text);
+    assert_eq!((lines(folder.path(), "held").len(), lines(folder.path(), "shared").len()), (2, 1));
+}
+
+#[test]
 fn without_numbers_all_calls_that_wait_are_decided_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("sessions.db").display());

@@ -341,15 +341,7 @@ impl Suspended {
     }
 
     fn settle(&mut self, call: &CallId, happened: Option<ToolReply>) -> Result<(), SettleError> {
-        if !self.log.settle(call, happened) {
-            return Err(SettleError::Known(call.clone()));
-        }
-        let settled = |entry: &&mut Entry| entry.id == *call && entry.decision.is_none();
-        if let Some(entry) = self.log.calls.iter_mut().find(settled) {
-            // The question was whether the call was made.
-            entry.question = None;
-        }
-        Ok(())
+        if self.log.settle(call, happened) { Ok(()) } else { Err(SettleError::Known(call.clone())) }
     }
 
     /// Explains to the model that has sent the program why there is no value yet.

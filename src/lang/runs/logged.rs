@@ -379,6 +379,10 @@ impl Logged {
         let unknown = |entry: &&mut Entry| entry.id == *id && entry.state == CallState::Unknown;
         let Some(entry) = self.calls.iter_mut().find(unknown) else { return false };
         entry.state = happened.map_or(CallState::Open, CallState::Done);
+        if entry.decision.is_none() {
+            // The question was whether the call was made.
+            entry.question = None;
+        }
         true
     }
 }

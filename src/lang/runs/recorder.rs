@@ -203,7 +203,7 @@ where
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {
         // The questions of the log are those of the host; an isolated evaluation may claim anything.
         let asked: Vec<Option<Entry>> = questions.iter().map(|question| self.log.entry(&question.id)).collect();
-        let is_open = |entry: &&Entry| entry.decision.is_none() && entry.state != CallState::Unknown;
+        let is_open = |entry: &&Entry| entry.is_asked();
         let open: Vec<Question> =
             asked.iter().flatten().filter(is_open).filter_map(|entry| entry.question.as_deref().cloned()).collect();
         let mut answers = if open.is_empty() { Vec::new() } else { self.inner.decide(&open) }.into_iter();
@@ -212,8 +212,14 @@ where
             if self.asks_about_unknown && entry.as_ref().is_some_and(|entry| entry.state == CallState::Unknown) {
                 return Decision::Pending;
             }
-            let Some(Entry { id, question: Some(question), decision, .. }) = entry else { return none() };
-            let decision = match decision.or_else(|| answers.next()).unwrap_or_else(none) {
+            let answer = entry.as_ref().filter(is_open).and_then(|_| answers.next());
+            let Some(Entry { id, question: Some(question), decision, state, .. }) = entry else { return none() };
+            if decision.is_none() && matches!(state, CallState::Done(_) | CallState::Forgotten) {
+                // It was made under a grant, or a person has settled it: nothing is left to decide on, whatever holds now.
+                self.decided().insert(id);
+                return Decision::Approved;
+            }
+            let decision = match decision.or(answer).unwrap_or_else(none) {
                 Decision::Pending if !self.log.is_kept() => Decision::Unavailable(format!(
                     "{}, and the run cannot wait for a person, because it is not recorded",
                     question.reason
