@@ -124,11 +124,12 @@ impl Reply {
                 lines.push(format!("{begin}{}]", listed(left, LINE - begin.len() - 1)));
             }
         }
-        if !self.made.is_empty() {
+        // The failure of a program that goes on has them.
+        if !self.made.is_empty() && self.status != Status::Running {
             let before = match self.status {
                 Status::Limit => "the limit",
                 Status::Cancelled => "it was cancelled",
-                Status::Ok | Status::Error | Status::Suspended => "the error",
+                Status::Ok | Status::Error | Status::Suspended | Status::Running => "the error",
             };
             lines.push(made_line(before, &self.made, self.run.as_deref()));
         }

@@ -230,6 +230,8 @@ pub enum Status {
     Cancelled,
     /// It waits for the decision of a person, and can be resumed.
     Suspended,
+    /// It goes on: a server has answered before its end, and has its reply later.
+    Running,
 }
 
 impl Status {
@@ -245,6 +247,7 @@ impl Status {
             Status::Limit => "limit",
             Status::Cancelled => "cancelled",
             Status::Suspended => "suspended",
+            Status::Running => "running",
         }
     }
 }
@@ -454,6 +457,8 @@ impl Reply {
     pub fn text(&self, limit: u64) -> String {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
+            // It is one of our lines.
+            Some(failure) if self.status == Status::Running => failure.rendered.clone(),
             Some(failure) => reply_lines(&failure.rendered).into_owned(),
             None if let Some(plan) = &self.plan => plan.to_string(),
             None => match (self.earlier_text(), self.value_text()) {

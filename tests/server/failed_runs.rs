@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Tools that append a line to a file: `notes/add` and `notes/share`, about which a person is asked; `notes/hold` appends a
 /// line and then waits for the file `go`; `notes/set` is idempotent. `notes/list` reads the lines of `notes/add`, and
 /// `notes/try` fails until the file `ready` is there.
-fn configuration(folder: &Path) -> Value {
+pub fn configuration(folder: &Path) -> Value {
     let mut configuration = crate::waiting_runs::configuration(folder);
     let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
     let tool = |script: &str, name: &str, more: &[(&str, Value)]| {
@@ -40,7 +40,7 @@ const FAILS: &str = "(doseq [n (range 6)] (notes/add {:line (str n)}) (when (= n
 /// Adds six lines.
 const CORRECTED: &str = "(doseq [n (range 6)] (notes/add {:line (str n)}))";
 
-fn go_on(client: &mut Client, run: &str, program: &str) -> Answer {
+pub fn go_on(client: &mut Client, run: &str, program: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run, "program": program}))
 }
 

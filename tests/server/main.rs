@@ -63,6 +63,8 @@ mod recorded_runs;
 mod rehearsals;
 mod revocation;
 mod rounds;
+#[cfg(unix)]
+mod running_programs;
 mod secrets;
 mod server_instructions;
 mod sessions;

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use lispbox::server::{CONNECTIONS_EACH, Configuration, HttpOptions, REQUESTS_PER_MINUTE, ServeOptions, SessionBounds};
+use lispbox::server::{
+    CONNECTIONS_EACH, Configuration, HttpOptions, REQUESTS_PER_MINUTE, ReplyWithin, ServeOptions, SessionBounds,
+};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -51,6 +53,18 @@ pub struct Bounds {
     /// cancelled and answered, which takes up to two more seconds. `0s` or a second signal cancels them immediately.
     #[arg(long, value_name = "TIME", env = "LISPBOX_GRACE", default_value_t = grace(), value_parser = any_time, help_heading = "Limits")]
     grace: Time,
+    /// Time after which a call is answered whose program is still running, such as `45s`: the program goes on, and a call
+    /// with its `run` waits for the reply. `never` answers at its end alone; by default, each client is answered before it
+    /// gives up, as far as is known.
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "LISPBOX_REPLY_WITHIN",
+        default_value = "client",
+        hide_default_value = true,
+        help_heading = "Replies"
+    )]
+    reply_within: ReplyWithin,
 }
 
 impl Bounds {
@@ -66,6 +80,11 @@ impl Bounds {
     /// Time for which programs may continue during the shutdown.
     pub fn grace(&self) -> Duration {
         self.grace.0
+    }
+
+    /// Time after which a call is answered whose program is still running.
+    pub fn reply_within(&self) -> ReplyWithin {
+        self.reply_within
     }
 
     /// Applies the bounds on HTTP connections and requests.

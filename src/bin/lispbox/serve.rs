@@ -204,6 +204,7 @@ impl Serve {
         options.record = self.record.map(|keep| RecordOptions { keep: keep.0, largest });
         self.bounds.of_sessions(&mut options.sessions);
         options.grace = self.bounds.grace();
+        options.reply_within = self.bounds.reply_within();
         if self.no_quarantine {
             options.quarantine = Quarantine::none();
         } else if let Some(file) = &self.quarantine {

@@ -418,7 +418,7 @@ impl<'s, 'd> Run<'s, 'd> {
             }
             (Status::Cancelled, _) => Ok(Outcome::Cancelled),
             (Status::Suspended, _) if let Some(suspended) = suspended => Ok(Outcome::Suspended(suspended)),
-            (Status::Suspended | Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
+            (Status::Suspended | Status::Running | Status::Error | Status::Ok, _) => Ok(Outcome::Failed(failure())),
         }
     }
 

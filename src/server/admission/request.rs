@@ -38,6 +38,8 @@ pub(in crate::server) struct NamedRun {
     pub(in crate::server) repeats_reads: bool,
     /// True if calls whose outcome is unknown are made.
     pub(in crate::server) repeat: bool,
+    /// True if the program is to be ended.
+    pub(in crate::server) cancel: bool,
 }
 
 impl NamedRun {
@@ -172,9 +174,16 @@ impl EvalRequest {
             }
         };
         let (program, data, repeat) = (given.text("program")?, given.data(), given.flag("repeat")?);
+        let cancel = given.flag("cancel")?;
         given.given.retain(|_, value| !value.is_null());
         match given.given.keys().next() {
-            None => Ok(Some(NamedRun { run, program, data, limits, repeats_reads, repeat })),
+            None => {
+                let named = NamedRun { run, program, data, limits, repeats_reads, repeat, cancel };
+                match named.further().filter(|_| cancel) {
+                    None => Ok(Some(named)),
+                    Some(other) => Err(Refused::new(CODE, format!("`cancel` ends a program; leave `{other}` out"))),
+                }
+            }
             Some(other) => {
                 let message =
                     format!("`run` goes on with a program in its own session; leave `{}` out", cut(other, 60));
@@ -194,7 +203,7 @@ impl EvalRequest {
     ) -> Result<EvalRequest, Refused> {
         let mut arguments = Arguments::new(
             "lisp_eval",
-            &["program", "session", "data", "limits", "run", "reads", "repeat", "rehearse", "plan"],
+            &["program", "session", "data", "limits", "run", "reads", "repeat", "cancel", "rehearse", "plan"],
             arguments,
         )?;
         let program = arguments.text("program")?.ok_or_else(|| {
@@ -203,6 +212,9 @@ impl EvalRequest {
         let limits = arguments.limits(usual, most)?;
         if arguments.take("reads").is_some() {
             return Err(Refused::new(CODE, "`reads` is for a further attempt of a program: it needs `run`"));
+        }
+        if arguments.flag("cancel")? {
+            return Err(Refused::new(CODE, "`cancel` ends a program that is running: it needs `run`"));
         }
         let (rehearse, plan) = (arguments.flag("rehearse")?, arguments.flag("plan")?);
         let repeat = arguments.flag("repeat")?;
@@ -360,7 +372,7 @@ mod tests {
         assert_eq!(
             message(json!({"progam": "x"})),
             (
-                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `reads`, `repeat`, `rehearse`, `plan`".into(),
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`, `run`, `reads`, `repeat`, `cancel`, `rehearse`, `plan`".into(),
                 Some("Did you mean program?".into())
             )
         );

@@ -158,6 +158,7 @@ impl KeyedRuns {
             persistence: Some(Arc::clone(&self.persistence)),
             sandbox: Arc::clone(&self.sandbox),
             shutdown: Shutdown::new(Duration::ZERO),
+            activity: Arc::default(),
             requests,
             handles: None,
             // The host records the origins of values.

@@ -27,7 +27,7 @@ use crate::lang::Reply;
 use crate::lang::{Environment, Host, Keep, Request, Sandbox};
 use crate::server::admission::request::{EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
-use crate::server::admission::{Gate, RunPermit};
+use crate::server::admission::{AdmissionSlot, Gate, RunPermit};
 use crate::server::audit::{AuditLog, Kind, Record};
 use crate::server::calls::activity::Activity;
 use crate::server::calls::guarded::Guarded;
@@ -246,6 +246,14 @@ impl Evaluations {
         (reply, identity, asked)
     }
 
+    /// Admits a call that waits for an evaluation that is admitted.
+    ///
+    /// # Errors
+    /// Refuses if the principal, or all together, have too many calls.
+    pub(in crate::server) fn admit(&self, principal: &str) -> Result<AdmissionSlot<'_>, Refused> {
+        self.gate.admit(principal, 0)
+    }
+
     /// True if nothing may be done for that principal without an audit record.
     pub(in crate::server) fn fails_closed(&self, principal: &str) -> bool {
         self.downstreams.audit().is_some_and(|audit| audit.fails_closed(principal))
@@ -306,6 +314,8 @@ impl Evaluations {
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
+        let known = resumed.as_ref().map(|(run, _)| &run.run).or(key.as_ref().map(|key| &key.identity));
+        known.iter().for_each(|run| caller.activity.is_run(run));
         let (resumed, session) = resumed.unzip();
         let entry = match session {
             Some(RunSession::Here(entry)) => entry,
@@ -377,6 +387,7 @@ impl Evaluations {
             persistence: self.persistence.clone(),
             sandbox: Arc::clone(&self.sandbox),
             shutdown: Arc::clone(&self.shutdown),
+            activity: Arc::clone(&caller.activity),
             requests: Arc::default(),
             handles: caller.handles.clone(),
             guarded: guarded.clone(),

@@ -7,6 +7,7 @@ use crate::lang::{Environment, Host, Keep, Recorder, Reply, Request, RunLog, San
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::audit::{AuditLog, Record};
+use crate::server::calls::activity::Activity;
 use crate::server::calls::guarded::{Guarded, received};
 use crate::server::downstream::Downstreams;
 use crate::server::runs::ended::{EndedProgram, tell_attempt};
@@ -43,6 +44,8 @@ pub(super) struct ProgramRun {
     pub(super) persistence: Option<Arc<Persistence>>,
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) shutdown: Arc<Shutdown>,
+    /// What others see of it while it is evaluated.
+    pub(super) activity: Arc<Activity>,
     /// The requests of the program for its session.
     pub(super) requests: Arc<SessionRequests>,
     /// The handles that the caller's connection knows, if the protocol revision tracks them.
@@ -179,11 +182,12 @@ impl ProgramRun {
                     }
                 }
             }
-            (None, None) => self.runs.first(&self.entry, &self.program, version, stop)?,
+            (None, None) => self.runs.first(&self.entry, &self.program, version, || self.activity.run(), stop)?,
             (Some(_), _) => None,
         };
         let (is_new, is_retry) = (resumed.is_none(), resumed.is_some_and(ResumedRun::is_retry));
         let resumed = resumed.or(begun.as_ref());
+        resumed.iter().for_each(|resumed| self.activity.is_run(resumed.identity()));
         let outlives_request = resumed.is_some_and(ResumedRun::outlives_request);
         if let Some(reply) = resumed.and_then(ResumedRun::reply) {
             received(self.entry.origins(), &self.program.program, reply);
@@ -233,6 +237,7 @@ impl ProgramRun {
         if let Some(resumed) = resumed.filter(|_| is_journalled) {
             resumed.begin(version, &log).map_err(|problem| not_resumed(&problem))?;
         }
+        self.activity.logs_in(&log);
         self.requests.log_in(Arc::clone(&log));
         self.program.from = from;
         self.requests.promise(log.forked());
@@ -327,7 +332,8 @@ impl ProgramRun {
         tell_attempt(&mut reply, &log);
         if let Some(mut failed) = failure {
             failed.after = session_state(&self.entry, &**session);
-            let ended = EndedProgram { entry: &self.entry, program: &program, limits: &limits };
+            let ended =
+                EndedProgram { entry: &self.entry, program: &program, limits: &limits, run: self.activity.run() };
             self.runs.failed(&ended, resumed, &mut reply, failed, recording);
         } else if let Some(resumed) = resumed.filter(|_| !goes_on)
             && let Some(problem) = self.runs.ended(resumed, &reply, self.entry.caller(), recording)

@@ -6,6 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::request::{EvalRequest, NamedRun, Refused};
@@ -19,11 +20,14 @@ use crate::server::runs::{
 use super::doors::Door;
 use super::front::Front;
 use super::rounds::{self, Binding};
+use super::unfinished::{Unfinished, running};
 
 /// A call of `lisp_eval` that can be answered.
 pub(super) enum Begun {
     /// A program is evaluated, or a run of one is resumed.
     Program(Box<Intended>),
+    /// The program that it names goes on, or has ended meanwhile; true if it is to be ended.
+    Unfinished(Arc<Unfinished>, bool),
     /// The run that it names still waits.
     Waits(AskedRun),
     /// The run that it names has ended with this reply.
@@ -104,11 +108,17 @@ impl Front {
         mut arguments: Map<String, Value>,
         binding: Option<&Binding>,
         call: CallToolRequestParams,
+        deadline: Option<Instant>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Begun, Refused> {
         let name = self.principal(context)?;
         let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
         let named = EvalRequest::run(&mut arguments, &usual, &most)?;
+        if let Some(named) = &named
+            && let Some(program) = self.unfinished(named, &name)?
+        {
+            return Ok(Begun::Unfinished(program, named.cancel));
+        }
         let state = self.settings.rounds.resumed(&self.evaluations, binding, &call).await?;
         let key = self.key(&name, &arguments, named.is_some(), context)?;
         let (run, round) = match (&named, state) {
@@ -117,7 +127,16 @@ impl Front {
             (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
         };
         let found = match &run {
-            Some(run) => self.evaluations.find_run(run, &name, &context.ct).await?,
+            Some(run) => {
+                let finding = self.evaluations.find_run(run, &name, &context.ct);
+                match deadline {
+                    None => finding.await?,
+                    Some(deadline) => match tokio::time::timeout_at(deadline, finding).await {
+                        Ok(found) => found?,
+                        Err(_) => return Ok(Begun::Ended(Box::new(running(run, None)))),
+                    },
+                }
+            }
             None => None,
         };
         if let (Some(found), Some(key)) = (&found, &key)
@@ -129,6 +148,10 @@ impl Front {
         // Only a run with a key may not have begun.
         if found.is_none() && (named.is_some() || round.is_some()) {
             return Err(gone());
+        }
+        if let (true, Some(found)) = (named.as_ref().is_some_and(|named| named.cancel), &found) {
+            let state = if found.ended.is_some() { "has ended" } else { "waits" };
+            return Err(not_resumed(&format!("the run {state}, so there is no program to cancel")));
         }
         let retry = match (&named, &found) {
             (Some(named), Some(found)) if round.is_none() => further_attempt(named, found, &most)?,
@@ -177,6 +200,25 @@ impl Front {
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
+    }
+
+    /// Finds a program that goes on, or whose reply is kept here.
+    ///
+    /// # Errors
+    /// Refuses a further attempt of a program that is still running.
+    fn unfinished(&self, named: &NamedRun, principal: &str) -> Result<Option<Arc<Unfinished>>, Refused> {
+        let Some(program) = self.settings.unfinished.find(&named.run, principal) else { return Ok(None) };
+        match named.further() {
+            None => Ok(Some(program)),
+            Some(_) if program.has_ended() => {
+                self.settings.unfinished.remove(&program);
+                Ok(None)
+            }
+            Some(argument) => Err(not_resumed(&format!(
+                "the program is still running, so `{argument}` does not apply to it: `run` alone waits for its reply, and \
+                 `\"cancel\": true` beside it ends it"
+            ))),
+        }
     }
 
     /// Records that the connection receives a reply without an evaluation.

@@ -26,6 +26,19 @@ pub(super) enum Door {
 }
 
 impl Door {
+    /// Asks the user while `work` goes on, or until `end`, but not while a person reads a question. Returns `None` if the
+    /// work has not ended; what it asks then is asked by the next door.
+    pub(super) async fn during<T>(self, work: impl Future<Output = T>, end: impl Future<Output = ()>) -> Option<T> {
+        match self {
+            Door::Elicitation { questions, .. } => questions.during(work, end).await,
+            Door::NextRound | Door::Operator | Door::None => tokio::select! {
+                biased;
+                outcome = work => Some(outcome),
+                () = end => None,
+            },
+        }
+    }
+
     /// True if a run can wait for the answer.
     pub(super) fn can_wait(&self) -> bool {
         match self {

@@ -87,13 +87,12 @@ impl AskingClient {
 impl Approver for AskingClient {
     fn ask(&self, question: Question, patience: Duration) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let over = || Answer::Unavailable("the call has ended".to_owned());
             let Some((next, doors)) = &self.otherwise else {
                 return match self.heard(question, patience).await {
                     Heard::Answer(answer) => answer,
                     Heard::CancelledAtOnce => Answer::No,
                     Heard::Nothing(reason) => Answer::Unavailable(reason),
-                    Heard::Over => over(),
+                    Heard::Over => Answer::Unavailable("the call has ended".to_owned()),
                 };
             };
             let shorter = if doors.shows_forms() { patience } else { patience.min(UNPROVEN) };
@@ -110,25 +109,28 @@ impl Approver for AskingClient {
                     }
                     next.ask(question, patience).await
                 }
-                Heard::Over => over(),
+                // The call was answered, and its program goes on.
+                Heard::Over => next.ask(question, patience).await,
             }
         })
     }
 }
 
 impl Questions {
-    /// Passes questions on while `work` goes on.
-    pub(in crate::server) async fn during<T>(mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+    /// Passes questions on while `work` goes on, or until `end`, but not while a person reads one. Returns `None` if the
+    /// work has not ended.
+    pub(super) async fn during<T>(mut self, work: impl Future<Output = T>, end: impl Future<Output = ()>) -> Option<T> {
+        let (mut work, mut end) = (pin!(work), pin!(end));
         loop {
             tokio::select! {
                 biased;
-                outcome = &mut work => return outcome,
+                outcome = &mut work => return Some(outcome),
+                () = &mut end => return None,
                 Some(Asked { question, patience, answer }) = self.asked.recv() => {
                     let asking = ask(&self.peer, &question, patience);
                     tokio::select! {
                         biased;
-                        outcome = &mut work => return outcome,
+                        outcome = &mut work => return Some(outcome),
                         answered = asking => {
                             // The evaluation may have stopped waiting.
                             let _ = answer.send(answered);

@@ -19,16 +19,15 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
+use crate::lang::Limits;
 use crate::lang::internal::closest;
-use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::allowances::Allowances;
-use crate::server::admission::request::{EnvRequest, Refused, advise_on_limit};
-use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
+use crate::server::admission::request::{EnvRequest, Refused};
+use crate::server::admission::shutdown::{SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
-use crate::server::evaluations::{Caller, Evaluations, unwritten};
+use crate::server::evaluations::{Caller, Evaluations};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
-use crate::server::runs::AskedRun;
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
 use crate::server::system::offload;
@@ -36,12 +35,14 @@ use crate::server::text::cut;
 use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
-use super::begin::{Begun, Intended, words};
+use super::begin::words;
 use super::doors::{Door, Doors};
-use super::progress::reporting;
-use super::replies::{RenderedReply, Replies, warn, weight};
-use super::rounds::{self, Binding, Rounds};
-use super::{tools, waiting};
+use super::evaluating::recorded;
+use super::patience::ReplyWithin;
+use super::replies::Replies;
+use super::rounds::Rounds;
+use super::tools;
+use super::unfinished::UnfinishedPrograms;
 
 /// Settings shared by all connections.
 pub(in crate::server) struct ServerSettings {
@@ -59,6 +60,10 @@ pub(in crate::server) struct ServerSettings {
     pub(in crate::server) is_usual_store: bool,
     /// True if clients that show no forms have the tool `lisp_approve`.
     pub(in crate::server) approve_tool: bool,
+    /// The time after which the call of a program is answered that is still running.
+    pub(in crate::server) reply_within: ReplyWithin,
+    /// The programs that go on.
+    pub(in crate::server) unfinished: UnfinishedPrograms,
 }
 
 /// One connection of a client.
@@ -162,109 +167,6 @@ impl Front {
         Ok((caller, door))
     }
 
-    async fn eval(
-        &self,
-        mut call: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let binding = match self.principal(context) {
-            Ok(name) if is_stateless(context) => Binding::of(&name, &call, context.client_capabilities()),
-            _ => None,
-        };
-        let arguments = call.arguments.take().unwrap_or_default();
-        let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
-        let begun = self.begin(arguments, binding.as_ref(), call, context).await;
-        let (rendered, record) = match begun {
-            Ok(Begun::Program(intended)) => {
-                let Intended { request, resumed, key, caller, door, most } = *intended;
-                let is_in_session = caller.own.is_some() || request.session.is_some();
-                let limits = request.limits.clone();
-                let output = limits.output;
-                let activity = Arc::clone(&caller.activity);
-                let evaluating =
-                    reporting(context, &activity, self.evaluations.evaluate(request, resumed, key, caller));
-                let (mut reply, identity, asked) = match door {
-                    Door::Elicitation { questions, .. } => questions.during(evaluating).await,
-                    Door::NextRound | Door::Operator | Door::None => evaluating.await,
-                };
-                if let Some(asked) = asked {
-                    let record = Record::of_evaluation(&identity, &reply);
-                    return Ok(self.ask(&asked, reply, binding.as_ref(), record, output, context).await);
-                }
-                if let Some(failure) = &mut reply.failure {
-                    advise_on_limit(failure, &limits, &most);
-                }
-                if !(is_in_session || reply.session.is_some()) {
-                    outside_session(&mut reply);
-                }
-                let record = Record::of_evaluation(&identity, &reply);
-                // An error states what was kept.
-                let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
-                let replies = self.settings.replies.clone();
-                let mut rendered = offload::linear(weight(&reply), move || replies.of(reply, output)).await;
-                if is_lost {
-                    warn(&mut rendered.result, SESSION_ENDS.to_owned());
-                }
-                (rendered, record)
-            }
-            Ok(Begun::Waits(asked)) => {
-                let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
-                let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
-                let output = self.settings.usual.output;
-                return Ok(self.ask(&asked, reply, binding.as_ref(), record, output, context).await);
-            }
-            Ok(Begun::Ended(reply)) => {
-                let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
-                (self.settings.replies.of(*reply, self.settings.usual.output), record)
-            }
-            Err(refused) => {
-                let error = refused.protocol_error();
-                let reply = refused.reply();
-                let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
-                let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
-                if let Some(error) = error {
-                    if let Err(problem) = self.evaluations.recorded(record).await {
-                        tracing::warn!(problem, "the record of a refused call is not written yet");
-                    }
-                    return Err(error);
-                }
-                (self.settings.replies.of(reply, self.settings.usual.output), record)
-            }
-        };
-        Ok(self.recorded(rendered, record).await.into())
-    }
-
-    /// Answers a call whose run waits: with a form for each question, if the client shows forms, or else with a reply that
-    /// says how a person decides.
-    async fn ask(
-        &self,
-        asked: &AskedRun,
-        mut reply: Reply,
-        binding: Option<&Binding>,
-        record: Record,
-        output: u64,
-        context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
-        let shows_forms = rounds::shows_forms(context.client_capabilities());
-        if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown == 0) {
-            match self.settings.rounds.ask(&self.evaluations, asked, binding).await {
-                Ok(round) => {
-                    return match self.evaluations.recorded(record).await {
-                        Ok(()) => round.into(),
-                        Err(problem) => self.settings.replies.of(unwritten(problem).reply(), output).result.into(),
-                    };
-                }
-                Err(problem) => tracing::warn!(problem, "the client cannot be asked in the reply to its call"),
-            }
-        }
-        let by_tool = self.offered(context);
-        if by_tool {
-            self.doors.offer(&asked.identity);
-        }
-        waiting::explain(asked, &mut reply, self.settings.is_usual_store, by_tool);
-        self.recorded(self.settings.replies.of(reply, output), record).await.into()
-    }
-
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
         let (asked, arguments) = (Instant::now(), request.arguments.unwrap_or_default());
         let downstreams = self.evaluations.downstreams();
@@ -294,41 +196,12 @@ impl Front {
                 (self.settings.replies.of(*reply, self.settings.usual.output), record)
             }
         };
-        self.recorded(rendered, record).await
+        recorded(&self.evaluations, &self.settings, rendered, record).await
     }
 
     /// Creates a record of a request that is not an evaluation, or not yet.
-    fn record_of(&self, kind: Kind, context: &RequestContext<RoleServer>) -> Record {
+    pub(super) fn record_of(&self, kind: Kind, context: &RequestContext<RoleServer>) -> Record {
         Record { kind, principal: self.principal(context).unwrap_or_default(), ..Record::default() }
-    }
-
-    /// Writes the record of a reply and returns the reply, which mentions it if the record could not be written.
-    async fn recorded(&self, rendered: RenderedReply, record: Record) -> CallToolResult {
-        let RenderedReply { mut result, bytes, quarantine } = rendered;
-        // A query has no effects: without its record its answer is withheld.
-        let is_withheld = record.kind == Kind::Env && self.evaluations.fails_closed(&record.principal);
-        let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
-        if let Err(problem) = written {
-            if is_withheld {
-                return self.settings.replies.of(unwritten(problem).reply(), self.settings.usual.output).result;
-            }
-            warn(
-                &mut result,
-                format!(
-                    "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
-                ),
-            );
-        }
-        result
-    }
-}
-
-/// Adapts the advice in a reply to a client whose next call does not see the value as `*1`.
-fn outside_session(reply: &mut Reply) {
-    let before = reply.more.len();
-    reply.more.retain(|more| !more.contains("*1"));
-    if reply.more.len() < before {
-        reply.more.insert(0, "`(describe …)` around the last expression".to_owned());
     }
 }
 

@@ -3,7 +3,8 @@
 //! [`front`] handles the requests of one connection: [`greeting`] tells a client what there is when it connects, [`begin`]
 //! reads a call of `lisp_eval`, which may be about a run that exists, [`tools`] defines our two tools, [`replies`] builds
 //! their results, with tables by [`toon`], and a warning before those that read like instructions to the model.
-//! [`progress`] reports progress. [`asking`] chooses one of the [`doors`] to a person: [`elicitation`] asks the user of the
+//! [`evaluating`] answers it: at the end of the program, or
+//! before, if the program outlasts the client's [`patience`]; then it is [`unfinished`]. [`progress`] reports progress. [`asking`] chooses one of the [`doors`] to a person: [`elicitation`] asks the user of the
 //! client for approval during a call, and [`rounds`] in the reply to one, as revision 2026-07-28 requires; [`waiting`] tells
 //! a client that cannot be asked what its run waits for, and [`approve`] lets the client's own prompt decide on that.
 
@@ -12,11 +13,14 @@ mod asking;
 mod begin;
 mod doors;
 pub(in crate::server) mod elicitation;
+mod evaluating;
 pub(in crate::server) mod front;
 mod greeting;
+pub(in crate::server) mod patience;
 pub(in crate::server) mod progress;
 pub(in crate::server) mod replies;
 pub(in crate::server) mod rounds;
 mod tools;
 mod toon;
+pub(in crate::server) mod unfinished;
 mod waiting;

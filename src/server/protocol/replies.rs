@@ -109,7 +109,7 @@ impl Replies {
     pub(in crate::server) fn of(&self, mut reply: Reply, output: u64) -> RenderedReply {
         let secrets = self.downstreams.secrets();
         secrets.redact_record(&mut reply);
-        let failed = reply.failure.is_some() && reply.status != Status::Suspended;
+        let failed = reply.failure.is_some() && !matches!(reply.status, Status::Suspended | Status::Running);
         let record = (failed || self.form == ReplyForm::Structured)
             .then(|| reply.record().ok())
             .flatten()

@@ -9,6 +9,7 @@ use crate::server::policy::Question;
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A call on which a person has to decide.
+#[derive(Clone)]
 pub(in crate::server) struct AskedCall {
     /// Its ordinal among the calls of the round that were asked about, whether or not they are decided on: an answer to
     /// one question is never taken for one to another.
@@ -35,6 +36,7 @@ pub(super) fn undecided_calls<'l>(
 }
 
 /// A run that was suspended, with its questions.
+#[derive(Clone)]
 pub(in crate::server) struct AskedRun {
     pub(in crate::server) identity: String,
     pub(in crate::server) round: u32,

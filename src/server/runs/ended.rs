@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::lang::{Attempt, Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended};
 use crate::server::sessions::Entry;
-use crate::store::{self, Key};
+use crate::store::Key;
 
 use super::attempts::FailedAttempt;
 use super::failures::FailedRun;
@@ -21,6 +21,8 @@ pub(in crate::server) struct EndedProgram<'e> {
     pub(in crate::server) entry: &'e Arc<Entry>,
     pub(in crate::server) program: &'e str,
     pub(in crate::server) limits: &'e Limits,
+    /// The identity of its run, or why there is none.
+    pub(in crate::server) run: Result<String, String>,
 }
 
 /// Says in a reply how an attempt relates to the earlier ones, if there were any.
@@ -77,8 +79,8 @@ impl Runs {
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
         let calls = FailedRun::calls_of(&failed.log);
-        let identity = match resumed.map(|resumed| resumed.identity().to_owned()).map_or_else(store::handle, Ok) {
-            Ok(identity) => identity,
+        let identity = match &ended.run {
+            Ok(identity) => identity.clone(),
             Err(problem) => return tracing::warn!(problem, "a program that failed is not kept"),
         };
         reply.run = Some(identity.clone());

@@ -241,6 +241,14 @@ impl Failures {
         })
     }
 
+    /// Records that the end of a run was told.
+    pub(super) fn told(&self, identity: &str) {
+        self.among(|mut runs| {
+            runs.find(|run| run.identity == identity)?.is_untold = false;
+            Some(())
+        });
+    }
+
     /// Returns a program with the runs that did not end well before it; `None` if there are none.
     pub(super) fn followed_by(&self, mut program: FollowingProgram) -> Option<FollowingProgram> {
         self.among(|runs| {

@@ -42,6 +42,7 @@ pub(in crate::server) mod recorded;
 pub(in crate::server) mod rehearsal;
 mod repeats;
 mod resumed;
+pub(in crate::server) mod running;
 mod status;
 pub(in crate::server) mod stored;
 pub(in crate::server) mod summary;
@@ -68,6 +69,7 @@ use recorded::{FinishedRecording, RecordOptions};
 pub(in crate::server) use repeats::Repeats;
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
+use running::Running;
 use stored::{Start, StoredRun};
 use summary::{RUN, RunState, RunSummary, now};
 
@@ -216,6 +218,8 @@ pub(in crate::server) struct Runs {
     waiting: Mutex<HashMap<String, WaitingRun>>,
     /// The runs that did not end well.
     failures: Arc<Failures>,
+    /// The programs that go on after their call was answered.
+    running: Running,
     /// Held while the texts of runs are read for a program.
     reading: Mutex<()>,
     /// The store, if sessions have one.
@@ -231,8 +235,8 @@ impl Runs {
         let persistence = persistence.map(Arc::new);
         // Without a store there is no place for records.
         let record = record.filter(|_| persistence.is_some());
-        let (waiting, failures, reading) = Default::default();
-        Runs { waiting, failures, reading, persistence, record, purged: Mutex::default() }
+        let (waiting, failures, running, reading) = Default::default();
+        Runs { waiting, failures, running, reading, persistence, record, purged: Mutex::default() }
     }
 
     /// Reports in the log, in the background, the runs whose processes died while they were evaluated.
@@ -394,20 +398,21 @@ impl Runs {
         Ok(Free::Now(ResumedRun::stored(found, record)))
     }
 
-    /// Returns a run without a key that is about to be evaluated for the first time; `None` if there is no store. Nothing
-    /// is stored yet.
+    /// Returns a run without a key that is about to be evaluated for the first time, under an identity that was drawn for
+    /// it; `None` if there is no store. Nothing is stored yet.
     ///
     /// # Errors
-    /// Refuses if the system has no randomness.
+    /// Refuses if there is no `identity`.
     pub(in crate::server) fn first(
         &self,
         entry: &Entry,
         request: &Request,
         session_version: u64,
+        identity: impl FnOnce() -> Result<String, String>,
         stop: CancellationToken,
     ) -> Result<Option<ResumedRun>, Refused> {
         let Some(persistence) = &self.persistence else { return Ok(None) };
-        let identity = store::handle().map_err(|message| Refused::new("InternalError", message))?;
+        let identity = identity().map_err(|message| Refused::new("InternalError", message))?;
         let run = Suspended::of(&request.program, request.limits.clone(), Mark::default(), Logged::default());
         let start = Start { data: request.data.clone(), session_version };
         let stored = StoredRun::begun(&entry.handle, run, None, start);

@@ -58,6 +58,11 @@ impl Runs {
         Some(Arc::new(Repeats { failures: Arc::clone(&self.failures), program }))
     }
 
+    /// Records that a client receives the reply of a run that was cut off.
+    pub(in crate::server) fn told(&self, run: &str) {
+        self.failures.told(run);
+    }
+
     /// Returns the last program before this one in that session that was cut off without a reply, once. Nothing is told in
     /// the reply of a program that was cut off itself, nor of the run that the client has named.
     pub(in crate::server) fn untold(&self, entry: &Entry, named: Option<&str>, status: Status) -> Option<Box<CutOff>> {

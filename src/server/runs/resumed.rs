@@ -96,7 +96,7 @@ impl ResumedRun {
     }
 
     /// Returns the identity of the run.
-    pub(super) fn identity(&self) -> &str {
+    pub(in crate::server) fn identity(&self) -> &str {
         match &self.0 {
             Source::Here { identity, .. } | Source::KeptHere { identity, .. } => identity,
             Source::Stored { record, .. } => record.0.identity(),

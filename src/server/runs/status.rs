@@ -27,7 +27,12 @@ impl Runs {
             mine.map(|(identity, run)| (identity.clone(), run.summary(identity))).collect();
         drop(waiting);
         all.extend(self.failures.of(principal));
-        all.extend(self.summaries(principal).map_err(|problem| problem.to_string())?);
+        let stored = self.summaries(principal).map_err(|problem| problem.to_string())?;
+        // One that goes on here may be a further attempt of one that is listed.
+        let running = self.running.of(principal);
+        all.extend(stored);
+        all.retain(|(identity, _)| !running.iter().any(|(other, _)| other == identity));
+        all.splice(..0, running);
         let Some(wanted) = run else {
             return Ok(Value::Array(all.iter().map(described).collect()).to_string());
         };
@@ -52,8 +57,11 @@ fn described((identity, summary): &(String, RunSummary)) -> Value {
         "run": identity, "state": state.word(), "calls": calls, "unknown": unknown,
         "expires_in_seconds": summary.expires_in(),
     });
-    if let (Some(ended), Some(fields)) = (&summary.ended, described.as_object_mut()) {
+    let Some(fields) = described.as_object_mut() else { return described };
+    if let Some(ended) = &summary.ended {
         fields.insert("ended".to_owned(), json!(ended));
+    }
+    if summary.ended.is_some() || !summary.made.is_empty() {
         fields.insert("made".to_owned(), json!(summary.made));
     }
     described

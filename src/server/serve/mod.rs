@@ -16,8 +16,10 @@ use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::Evaluations;
 use crate::server::pins::Pins;
 use crate::server::protocol::front::ServerSettings;
+use crate::server::protocol::patience::ReplyWithin;
 use crate::server::protocol::replies::{Replies, ReplyForm};
 use crate::server::protocol::rounds::Rounds;
+use crate::server::protocol::unfinished::UnfinishedPrograms;
 use crate::server::quarantine::Quarantine;
 use crate::server::runs::Runs;
 use crate::server::runs::recorded::RecordOptions;
@@ -46,6 +48,8 @@ pub struct ServeOptions {
     /// Grace period of running evaluations during shutdown. After it they are cancelled, which may take two more
     /// seconds.
     pub grace: Duration,
+    /// The time after which the call of a program is answered that is still running.
+    pub reply_within: ReplyWithin,
     /// The store that keeps sessions beyond the life of the process, if any.
     pub store: Option<Arc<dyn Store>>,
     /// True if the store is the one that commands at a terminal use without being told. The pins of tools then stay where
@@ -77,6 +81,7 @@ impl fmt::Debug for ServeOptions {
             admission,
             sessions,
             grace,
+            reply_within,
             store,
             is_usual_store,
             approve_tool,
@@ -95,6 +100,7 @@ impl fmt::Debug for ServeOptions {
             .field("admission", admission)
             .field("sessions", sessions)
             .field("grace", grace)
+            .field("reply_within", reply_within)
             // The debug output of a store may contain a password.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
             .field("is_usual_store", is_usual_store)
@@ -136,6 +142,7 @@ impl ServeOptions {
             admission: Admission::default(),
             sessions: SessionBounds::default(),
             grace: Duration::from_secs(7),
+            reply_within: ReplyWithin::default(),
             store: None,
             is_usual_store: false,
             approve_tool: false,
@@ -204,9 +211,16 @@ pub(in crate::server) fn assemble(
     usual.preview.get_or_insert(PREVIEW);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
-    let (is_usual_store, approve_tool) = (options.is_usual_store, options.approve_tool);
-    let rounds = Rounds::default();
-    let settings = ServerSettings { replies, usual, most, allowances, rounds, is_usual_store, approve_tool };
-    let settings = Arc::new(settings);
+    let settings = Arc::new(ServerSettings {
+        replies,
+        usual,
+        most,
+        allowances,
+        rounds: Rounds::default(),
+        is_usual_store: options.is_usual_store,
+        approve_tool: options.approve_tool,
+        reply_within: options.reply_within,
+        unfinished: UnfinishedPrograms::default(),
+    });
     Assembled { evaluations, settings, downstreams }
 }

@@ -1,0 +1,279 @@
+//! Answers a call of `lisp_eval`: at the end of its program, or before, if the client would give up.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
+use rmcp::service::RequestContext;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Reply, Status};
+use crate::server::admission::request::{Refused, advise_on_limit};
+use crate::server::admission::shutdown::SESSION_ENDS;
+use crate::server::audit::{Kind, Record};
+use crate::server::evaluations::{Evaluations, unwritten};
+use crate::server::identity::sha256;
+use crate::server::runs::AskedRun;
+use crate::server::system::offload;
+
+use super::begin::{Begun, Intended};
+use super::front::{Front, ServerSettings, is_stateless};
+use super::progress::reporting;
+use super::replies::{RenderedReply, warn, weight};
+use super::rounds::{self, Binding};
+use super::unfinished::{Answer, Unfinished, running};
+use super::waiting;
+
+impl Front {
+    /// Answers a call of `lisp_eval`.
+    pub(super) async fn eval(
+        &self,
+        mut call: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let deadline = self.deadline(context);
+        let binding = match self.principal(context) {
+            Ok(name) if is_stateless(context) => Binding::of(&name, &call, context.client_capabilities()),
+            _ => None,
+        };
+        let arguments = call.arguments.take().unwrap_or_default();
+        let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
+        let begun = self.begin(arguments, binding.as_ref(), call, deadline, context).await;
+        let begun = match begun {
+            Ok(Begun::Program(intended)) => self.evaluated(*intended, deadline, context).await,
+            Ok(Begun::Unfinished(program, cancel)) => self.awaited(&program, cancel, deadline, context).await,
+            Ok(Begun::Waits(asked)) => {
+                let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
+                let record = Box::new(self.record_of(Kind::Evaluation, context).with_outcome(&reply));
+                Ok(Answer::Waits { asked, reply: Box::new(reply), record, output: self.settings.usual.output })
+            }
+            Ok(Begun::Ended(reply)) => Ok(self.replied(*reply, context).await),
+            Err(refused) => Err(refused),
+        };
+        match begun {
+            Ok(Answer::Result { result, .. }) => Ok(result.into()),
+            Ok(Answer::Waits { asked, reply, record, output }) => {
+                Ok(self.ask(&asked, *reply, binding.as_ref(), *record, output, context).await)
+            }
+            Err(refused) => {
+                let error = refused.protocol_error();
+                let reply = refused.reply();
+                let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
+                let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
+                if let Some(error) = error {
+                    if let Err(problem) = self.evaluations.recorded(record).await {
+                        tracing::warn!(problem, "the record of a refused call is not written yet");
+                    }
+                    return Err(error);
+                }
+                let rendered = self.settings.replies.of(reply, self.settings.usual.output);
+                Ok(recorded(&self.evaluations, &self.settings, rendered, record).await.into())
+            }
+        }
+    }
+
+    /// Returns the time at which a call is answered even if its program is still running, if there is one.
+    fn deadline(&self, context: &RequestContext<RoleServer>) -> Option<Instant> {
+        let client = context.client_info();
+        let has_progress = context.meta.get_progress_token().is_some();
+        let within = self.settings.reply_within.of(client.as_ref().map(|client| &*client.name), has_progress);
+        // A time that cannot be represented never comes.
+        within.and_then(|within| Instant::now().checked_add(within))
+    }
+
+    /// Answers a call with a reply that needs no evaluation.
+    async fn replied(&self, reply: Reply, context: &RequestContext<RoleServer>) -> Answer {
+        let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
+        let rendered = self.settings.replies.of(reply, self.settings.usual.output);
+        let result = recorded(&self.evaluations, &self.settings, rendered, record).await;
+        Answer::Result { result, is_retriable: false }
+    }
+
+    /// Evaluates a program, for as long as its client waits; then the program goes on.
+    async fn evaluated(
+        &self,
+        intended: Intended,
+        deadline: Option<Instant>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, Refused> {
+        let Intended { request, resumed, key, mut caller, door, most } = intended;
+        if deadline.is_some() {
+            // The program may outlive the request.
+            caller.withdrawn = CancellationToken::new();
+            caller.left = caller.withdrawn.clone();
+        }
+        let (cancel, activity) = (caller.withdrawn.clone(), Arc::clone(&caller.activity));
+        let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
+        let (evaluations, settings) = (Arc::clone(&self.evaluations), Arc::clone(&self.settings));
+        let mut work: BoxFuture<'static, Answer> = Box::pin(async move {
+            let is_in_session = caller.own.is_some() || request.session.is_some();
+            let limits = request.limits.clone();
+            let output = limits.output;
+            let (mut reply, identity, asked) = evaluations.evaluate(request, resumed, key, caller).await;
+            if let Some(asked) = asked {
+                let record = Record::of_evaluation(&identity, &reply);
+                return Answer::Waits { asked, reply: Box::new(reply), record: Box::new(record), output };
+            }
+            if let Some(failure) = &mut reply.failure {
+                advise_on_limit(failure, &limits, &most);
+            }
+            if !(is_in_session || reply.session.is_some()) {
+                outside_session(&mut reply);
+            }
+            let record = Record::of_evaluation(&identity, &reply);
+            // An error states what was kept.
+            let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && evaluations.loses_sessions();
+            let is_retriable = reply.run.is_some();
+            let replies = settings.replies.clone();
+            let mut rendered = offload::linear(weight(&reply), move || replies.of(reply, output)).await;
+            if is_lost {
+                warn(&mut rendered.result, SESSION_ENDS.to_owned());
+            }
+            let result = recorded(&evaluations, &settings, rendered, record).await;
+            Answer::Result { result, is_retriable }
+        });
+        let withdraws = async {
+            context.ct.cancelled().await;
+            cancel.cancel();
+            pending::<Infallible>().await
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = reporting(context, &activity, door.during(&mut work, until(deadline))) => answer,
+            never = withdraws => match never {},
+        };
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+        let Ok(run) = activity.run() else {
+            // Without an identity nobody could ask for its reply.
+            return Ok(work.await);
+        };
+        let (ended, outcome) = watch::channel(None);
+        let going_on = (Arc::clone(&activity), cancel);
+        self.settings.unfinished.add(Unfinished::new(run.clone(), (principal.clone(), own), going_on, outcome));
+        let made = Arc::clone(&activity);
+        let listed = self.evaluations.runs().goes_on(&run, &principal, Box::new(move || made.made()));
+        let under_way = self.evaluations.shutdown().enter();
+        tokio::spawn(async move {
+            ended.send_replace(Some(work.await));
+            drop((listed, under_way));
+        });
+        Ok(self.replied(running(&run, Some(&activity)), context).await)
+    }
+
+    /// Waits for the reply of a program that goes on, for as long as the client does.
+    async fn awaited(
+        &self,
+        program: &Arc<Unfinished>,
+        cancel: bool,
+        deadline: Option<Instant>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, Refused> {
+        let _slot = self.evaluations.admit(&program.principal)?;
+        if cancel {
+            program.cancel.cancel();
+        }
+        let outcome = tokio::select! {
+            biased;
+            outcome = reporting(context, &program.activity, program.outcome()) => outcome,
+            () = until(deadline) => {
+                return Ok(self.replied(running(&program.identity, Some(&program.activity)), context).await);
+            }
+            () = context.ct.cancelled() => {
+                return Err(Refused::new("Cancelled", "the call was cancelled; the program goes on"));
+            }
+        };
+        let Some(answer) = outcome else {
+            self.settings.unfinished.remove(program);
+            return Err(Refused::new("InternalError", "the reply of the program is lost; this is a bug in lispbox"));
+        };
+        self.evaluations.runs().told(&program.identity);
+        if !matches!(answer, Answer::Result { is_retriable: false, .. }) {
+            self.settings.unfinished.remove(program);
+        }
+        let (caller, _) = self.caller(program.principal.clone(), true, context)?;
+        if let Some(own) = caller.own.filter(|own| !program.is_of(own)) {
+            own.origins().read_elsewhere();
+        }
+        Ok(answer)
+    }
+
+    /// Answers a call whose run waits: with a form for each question, if the client shows forms, or else with a reply that
+    /// says how a person decides.
+    async fn ask(
+        &self,
+        asked: &AskedRun,
+        mut reply: Reply,
+        binding: Option<&Binding>,
+        record: Record,
+        output: u64,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let shows_forms = rounds::shows_forms(context.client_capabilities());
+        if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown == 0) {
+            match self.settings.rounds.ask(&self.evaluations, asked, binding).await {
+                Ok(round) => {
+                    return match self.evaluations.recorded(record).await {
+                        Ok(()) => round.into(),
+                        Err(problem) => self.settings.replies.of(unwritten(problem).reply(), output).result.into(),
+                    };
+                }
+                Err(problem) => tracing::warn!(problem, "the client cannot be asked in the reply to its call"),
+            }
+        }
+        let by_tool = self.offered(context);
+        if by_tool {
+            self.doors.offer(&asked.identity);
+        }
+        waiting::explain(asked, &mut reply, self.settings.is_usual_store, by_tool);
+        recorded(&self.evaluations, &self.settings, self.settings.replies.of(reply, output), record).await.into()
+    }
+}
+
+/// Waits for a time, if there is one.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+/// Writes the record of a reply and returns the reply, which mentions it if the record could not be written.
+pub(super) async fn recorded(
+    evaluations: &Evaluations,
+    settings: &ServerSettings,
+    rendered: RenderedReply,
+    record: Record,
+) -> CallToolResult {
+    let RenderedReply { mut result, bytes, quarantine } = rendered;
+    // A query has no effects: without its record its answer is withheld.
+    let is_withheld = record.kind == Kind::Env && evaluations.fails_closed(&record.principal);
+    let written = evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
+    if let Err(problem) = written {
+        if is_withheld {
+            return settings.replies.of(unwritten(problem).reply(), settings.usual.output).result;
+        }
+        warn(
+            &mut result,
+            format!(
+                "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
+            ),
+        );
+    }
+    result
+}
+
+/// Adapts the advice in a reply to a client whose next call does not see the value as `*1`.
+fn outside_session(reply: &mut Reply) {
+    let before = reply.more.len();
+    reply.more.retain(|more| !more.contains("*1"));
+    if reply.more.len() < before {
+        reply.more.insert(0, "`(describe …)` around the last expression".to_owned());
+    }
+}

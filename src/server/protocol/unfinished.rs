@@ -1,0 +1,203 @@
+//! Programs that outlast the patience of their clients: they go on, and a later call gets the reply.
+//!
+//! They keep their place among the evaluations of their principal, and end with the server as other programs do. The
+//! replies are kept in this process: the latest of each principal, for an hour.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use rmcp::model::CallToolResult;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Failure, Reply, Status};
+use crate::server::audit::Record;
+use crate::server::calls::activity::Activity;
+use crate::server::runs::AskedRun;
+use crate::server::sessions::Entry;
+use crate::server::text::cut;
+
+/// The time for which a reply is kept.
+const KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// Maximum number of programs of one principal that go on or have a reply, and in all. A program that goes on counts as an
+/// evaluation of its principal too, which are fewer.
+const MOST_EACH: usize = 20;
+const MOST: usize = 1_000;
+
+/// The outcome of a call of `lisp_eval`.
+#[derive(Clone)]
+pub(super) enum Answer {
+    /// The result, which is recorded already.
+    Result {
+        result: CallToolResult,
+        /// True if `run` alone means a further attempt of the program from now on.
+        is_retriable: bool,
+    },
+    /// The program waits for a person.
+    Waits { asked: AskedRun, reply: Box<Reply>, record: Box<Record>, output: u64 },
+}
+
+/// A program whose call was answered before its end.
+pub(super) struct Unfinished {
+    pub(super) identity: String,
+    pub(super) principal: String,
+    /// The session of the connection that began it.
+    own: Option<Weak<Entry>>,
+    pub(super) activity: Arc<Activity>,
+    /// Ends the program.
+    pub(super) cancel: CancellationToken,
+    /// Its outcome, once it has ended.
+    pub(super) answer: watch::Receiver<Option<Answer>>,
+    since: Instant,
+}
+
+impl Unfinished {
+    pub(super) fn new(
+        identity: String,
+        (principal, own): (String, Option<Weak<Entry>>),
+        (activity, cancel): (Arc<Activity>, CancellationToken),
+        answer: watch::Receiver<Option<Answer>>,
+    ) -> Unfinished {
+        Unfinished { identity, principal, own, activity, cancel, answer, since: Instant::now() }
+    }
+
+    /// True if the connection with that session has begun it.
+    pub(super) fn is_of(&self, own: &Arc<Entry>) -> bool {
+        self.own.as_ref().is_some_and(|known| known.as_ptr() == Arc::as_ptr(own))
+    }
+
+    /// True if it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.answer.borrow().is_some() || self.answer.has_changed().is_err()
+    }
+
+    /// True if it has ended in a way that a call with `run` alone is not answered with: it may go on, or be tried again.
+    fn is_over(&self) -> bool {
+        match &*self.answer.borrow() {
+            Some(Answer::Waits { asked, .. }) => asked.is_stored,
+            _ => false,
+        }
+    }
+
+    /// Waits for its outcome. Returns `None` if its evaluation was given up.
+    pub(super) async fn outcome(&self) -> Option<Answer> {
+        let mut answer = self.answer.clone();
+        let outcome = answer.wait_for(Option::is_some).await.ok()?;
+        outcome.clone()
+    }
+}
+
+/// The programs whose calls were answered before their end.
+#[derive(Default)]
+pub(in crate::server) struct UnfinishedPrograms(Mutex<VecDeque<Arc<Unfinished>>>);
+
+impl UnfinishedPrograms {
+    fn programs(&self) -> MutexGuard<'_, VecDeque<Arc<Unfinished>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a program. The oldest replies are forgotten as the bounds require, but no program that goes on.
+    pub(super) fn add(&self, program: Unfinished) {
+        let mut programs = self.programs();
+        programs
+            .retain(|known| known.identity != program.identity && (known.since.elapsed() < KEPT || !known.has_ended()));
+        let principal = program.principal.clone();
+        programs.push_back(Arc::new(program));
+        loop {
+            let of = |known: &&Arc<Unfinished>| known.principal == principal;
+            let is_crowded = programs.iter().filter(of).count() > MOST_EACH;
+            if !is_crowded && programs.len() <= MOST {
+                return;
+            }
+            let is_surplus = |known: &Arc<Unfinished>| known.has_ended() && (!is_crowded || of(&known));
+            let Some(oldest) = programs.iter().position(is_surplus) else { return };
+            programs.remove(oldest);
+        }
+    }
+
+    /// Finds a program of a principal that goes on, or whose reply is kept.
+    pub(super) fn find(&self, identity: &str, principal: &str) -> Option<Arc<Unfinished>> {
+        let programs = self.programs();
+        let is_it = |known: &&Arc<Unfinished>| known.identity == identity && known.principal == principal;
+        let found = programs.iter().find(is_it).filter(|known| known.since.elapsed() < KEPT || !known.has_ended());
+        found.filter(|known| !known.is_over()).cloned()
+    }
+
+    /// Forgets a program.
+    pub(super) fn remove(&self, program: &Unfinished) {
+        self.programs().retain(|known| known.identity != program.identity);
+    }
+}
+
+/// Returns the reply to a call whose program goes on, with its activity, if it goes on here.
+pub(super) fn running(run: &str, activity: Option<&Activity>) -> Reply {
+    let summary = activity.map_or_else(|| "by another call or process".to_owned(), Activity::summary);
+    let made = activity.map(Activity::made).unwrap_or_default();
+    let changes = match &*made.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ") {
+        "" => String::new(),
+        changes => format!("; made: {}", cut(changes, 200)),
+    };
+    let message = format!("{summary}{changes}");
+    let cancel = if activity.is_some() { ", \"cancel\": true beside it ends it" } else { "" };
+    let advice = format!("{{\"run\": \"{run}\"}} waits for its reply{cancel}");
+    let failure = Failure {
+        error: "Running".to_owned(),
+        rendered: format!("[running: {message}; {advice}]"),
+        message,
+        suggestion: Some(advice),
+        ..Failure::default()
+    };
+    Reply { status: Status::Running, run: Some(run.to_owned()), made, failure: Some(failure), ..Reply::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(principal: &str, at: usize) -> (watch::Sender<Option<Answer>>, Unfinished) {
+        let (ended, answer) = watch::channel(None);
+        (ended, Unfinished::new(format!("{principal}-{at}"), (principal.to_owned(), None), Default::default(), answer))
+    }
+
+    fn result() -> Option<Answer> {
+        Some(Answer::Result { result: CallToolResult::default(), is_retriable: false })
+    }
+
+    #[test]
+    fn replies_are_bounded_and_programs_that_go_on_are_never_forgotten() {
+        let programs = UnfinishedPrograms::default();
+        let (_going_on, first) = program("ann", 0);
+        programs.add(first);
+        for at in 1..100 {
+            let (ended, next) = program("ann", at);
+            programs.add(next);
+            ended.send(result()).expect("it is kept");
+        }
+        assert!(programs.find("ann-0", "ann").is_some_and(|known| !known.has_ended()));
+        assert!(programs.find("ann-99", "ann").is_some_and(|known| known.has_ended()));
+        assert!(programs.find("ann-1", "ann").is_none() && programs.find("ann-0", "bob").is_none());
+        assert_eq!(programs.programs().len(), MOST_EACH);
+        for at in 0..2 * MOST {
+            let (ended, next) = program(&format!("p{at}"), at);
+            programs.add(next);
+            ended.send(result()).expect("it is kept");
+        }
+        assert!(programs.programs().len() <= MOST && programs.find("ann-0", "ann").is_some());
+    }
+
+    #[test]
+    fn the_reply_names_the_calls_and_both_ways_to_go_on() {
+        let activity = Activity::default();
+        activity.begins();
+        activity.calls("mail", "export");
+        let reply = running("h3k", Some(&activity));
+        assert_eq!(
+            reply.text(1_000),
+            "[running: 1 tool call so far: mail/export 1; {\"run\": \"h3k\"} waits for its reply, \"cancel\": true beside it \
+             ends it]"
+        );
+        assert_eq!((reply.status.as_str(), reply.run.as_deref()), ("running", Some("h3k")));
+    }
+}
