@@ -1,5 +1,6 @@
 //! The evaluation of a program form by form, each top-level form as a transaction, and the description of its failure.
 
+use crate::builtin::settling;
 use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::form::Form;
@@ -372,6 +373,9 @@ struct Printed {
 /// Prints a value in full if it takes at most `whole` bytes, and otherwise its preview in `part` bytes. Lazy parts that
 /// are not computed yet are shown only if it `computes` them.
 fn printed(machine: &mut Machine, value: &Value, (whole, part): (usize, usize), computes: bool) -> Outcome<Printed> {
+    if let Some(Value::Str(line)) = settling::summary(value) {
+        return Ok(Printed { text: line.as_str().to_owned(), truncated: None, more: Vec::new() });
+    }
     let mut printer = Printer::new(whole, true);
     let mut reach = Reach::new(machine, computes);
     if printer.print(value, &mut reach)? {

@@ -68,6 +68,8 @@ mod running_programs;
 mod secrets;
 mod server_instructions;
 mod sessions;
+#[cfg(unix)]
+mod settled_effects;
 mod shapes;
 mod shares;
 mod shutdown;

@@ -122,6 +122,7 @@ const AREAS: &[Area] = &[
     Area::new("Other Lisps: values, numbers, strings", dialects::other::TABLE).with_aliases(dialects::other::ALIASES),
     Area::new("The session", session::TABLE),
     Area::new("Parallel calls", parallel::TABLE).with_steps(&[parallel::STEPS]),
+    Area::new("Many effects", settling::TABLE).with_steps(&[settling::STEPS]),
     Area::new("Discovery", discovery::TABLE),
     Area::new("Tests", checks::TABLE).with_steps(&[checks::STEPS]),
     Area::new("Namespaces", namespaces::TABLE),

@@ -60,6 +60,7 @@ mod selectors;
 pub(crate) mod sequences;
 mod session;
 mod sets;
+pub mod settling;
 mod strings;
 pub mod syntax;
 mod text;

@@ -47,7 +47,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "run/status",
         &["[]", "[run]"],
-        "The programs of this user that wait for approval, were cut off, or failed after they changed something, each a map \
+        "The programs of this user that go on, wait for approval, were cut off, or failed after they changed something, each a map \
          with `:run`, `:state`, open `:calls` and the calls `:made`; or that of one run.",
         &[("(run/status)", "[]")],
         run_status,

@@ -154,6 +154,10 @@ impl HostAccess {
         outside(|| self.host().begin_form(form));
     }
 
+    pub(crate) fn was_sent(&self, call: &CallId) -> bool {
+        outside(|| self.host().was_sent(call))
+    }
+
     pub(crate) fn note(&self, call: &CallId) -> Outside<Option<String>> {
         Outside::of(|| self.host().note(call))
     }

@@ -438,6 +438,12 @@ pub trait Host: Send + Sync {
     /// Records that a top-level form begins; all forms before it are committed.
     fn begin_form(&self, _form: u32) {}
 
+    /// Returns false if a call that has just been answered was surely not sent to its tool. The default implementation
+    /// does not know, and returns true.
+    fn was_sent(&self, _call: &CallId) -> bool {
+        true
+    }
+
     /// Returns a remark about a call that has just been answered, such as that its arguments were changed to fit;
     /// called once per call.
     fn note(&self, _call: &CallId) -> Option<String> {

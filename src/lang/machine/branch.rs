@@ -70,6 +70,12 @@ impl Branch {
         id
     }
 
+    /// Returns the identity that the next host call of this branch will have.
+    pub(crate) fn upcoming_call(&self, form: u32) -> CallId {
+        let ordinal = if self.form == form { self.ordinal } else { 0 };
+        CallId { form, branch: self.path.clone(), ordinal }
+    }
+
     /// The number of this branch among its siblings, from 1; 0 for the main branch.
     pub(crate) fn number(&self) -> u32 {
         self.turns.as_ref().map_or(0, |turns| turns.index as u32 + 1)

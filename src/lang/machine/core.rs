@@ -1,7 +1,7 @@
 //! The state shared by the branches of an evaluation, including what persists from one evaluation of a session to the
 //! next.
 
-use super::{LookUps, Object};
+use super::{CountedCalls, LookUps, Object};
 use crate::error::{Error, Halt};
 use crate::heap::{Handle, Heap};
 use crate::host::{CallRecord, HostAccess};
@@ -49,6 +49,8 @@ pub struct Core {
     pub prints_cut: u64,
     /// Tool calls in the order in which they began.
     pub calls: Vec<CallRecord>,
+    /// Calls that have changed something, or may have, while somebody counts them.
+    pub(crate) counted: CountedCalls,
     /// Notes on the evaluation for its reply, each once.
     pub notes: Vec<String>,
     /// The keys that lookups found and missed.
@@ -310,6 +312,7 @@ impl Core {
             inputs: Vec::new(),
             prints_cut: 0,
             calls: Vec::new(),
+            counted: CountedCalls::default(),
             notes: Vec::new(),
             look_ups: LookUps::default(),
             coming: HashSet::default(),

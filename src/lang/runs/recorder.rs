@@ -296,6 +296,11 @@ where
         self.inner.search(query, most)
     }
 
+    fn was_sent(&self, call: &CallId) -> bool {
+        // Only changes are marked; whatever else was sent makes no difference.
+        self.log.entry(call).is_none_or(|entry| entry.is_sent)
+    }
+
     fn note(&self, call: &CallId) -> Option<String> {
         self.inner.note(call)
     }

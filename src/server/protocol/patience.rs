@@ -21,16 +21,17 @@ struct Client {
 
 /// The clients of which something else is known than that they wait for a minute.
 const CLIENTS: [Client; 6] = [
-    // Its time-out (`MCP_TOOL_TIMEOUT`) is more than a day by default.
-    Client { name: "claude-code", within: None, extends: false },
+    // Its time-out (`MCP_TOOL_TIMEOUT`) is more than a day by default, but its HTTP client waits five minutes for the head
+    // of a response (claude-code#69487, claude-agent-sdk-typescript#118).
+    Client { name: "claude-code", within: Some(Duration::from_secs(4 * 60)), extends: false },
     // Ten minutes by default.
     Client { name: "gemini-cli", within: Some(Duration::from_secs(9 * 60)), extends: false },
     // It sets no time-out for calls of tools.
     Client { name: "visual studio code", within: None, extends: false },
-    // These request progress, and begin their time anew with each notification.
+    // These begin their time anew with each notification, if they request progress (opencode#28186, opencode#35204).
     Client { name: "inspector-client", within: Some(BEFORE_A_MINUTE), extends: true },
     Client { name: "mcp-inspector", within: Some(BEFORE_A_MINUTE), extends: true },
-    Client { name: "opencode", within: Some(Duration::from_secs(25)), extends: true },
+    Client { name: "opencode", within: Some(BEFORE_A_MINUTE), extends: true },
 ];
 
 /// The time after which the call of a program is answered that is still running. The program goes on.
@@ -104,8 +105,9 @@ mod tests {
         for client in ["claude-ai", "local-agent-mode-files", "codex-mcp-client", "cursor-vscode", "mine", ""] {
             assert_eq!((within(client, false), within(client, true)), (minute, minute), "{client}");
         }
-        assert_eq!((within("claude-code", false), within("Visual Studio Code - Insiders", false)), (None, None));
-        assert_eq!((within("mcp-inspector", false), within("mcp-inspector", true)), (minute, None));
+        assert_eq!(within("claude-code", false), Some(Duration::from_secs(240)));
+        assert_eq!(within("Visual Studio Code - Insiders", false), None);
+        assert_eq!((within("opencode", false), within("opencode", true)), (minute, None));
         assert_eq!(ReplyWithin::ByClient.of(None, true), minute);
         assert_eq!(
             ReplyWithin::Time(Duration::from_secs(1)).of(Some("claude-code"), true),

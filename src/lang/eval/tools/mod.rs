@@ -294,6 +294,10 @@ impl Machine {
             }
             text = json::write(self, &arguments, &Layout::default())?;
         };
+        if self.core.counted.are_counted() {
+            let was_sent = host.was_sent(&id);
+            self.core.counted.add(&id, &tool.tool.hints, &reply, was_sent);
+        }
         let note = host.note(&id);
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
