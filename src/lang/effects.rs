@@ -85,7 +85,7 @@ fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>) -> String {
     let begin = format!("[made before {before}: ");
     let end = match run {
         Some(run) => format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them]"),
-        None => "; the server keeps no record of them]".to_owned(),
+        None => "]".to_owned(),
     };
     let room = LINE.saturating_sub(begin.len() + end.len());
     format!("{begin}{}{end}", listed(made, room))

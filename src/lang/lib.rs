@@ -95,8 +95,8 @@ pub use convert::ConvertError;
 pub use convert::exact::{self, Exact, Scalar};
 pub use effects::{Attempt, CutOff, MadeCalls};
 pub use embed::{
-    Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, Function, FunctionEntry, NameError,
-    NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError, Run, RunError,
+    Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, FailedRun, Function, FunctionEntry,
+    NameError, NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError, Run, RunError,
     SessionError, SettleError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};

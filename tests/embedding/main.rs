@@ -9,4 +9,5 @@ mod examples;
 mod guards;
 mod interface;
 mod resuming;
+mod retrying;
 mod values;

@@ -5,6 +5,7 @@
 //! [cancellation](CancelHandle). A [`Session`](crate::Session) runs programs in a world and keeps their definitions.
 
 mod arguments;
+mod attempts;
 mod call;
 mod cancel;
 mod function;
@@ -18,6 +19,7 @@ mod suspended;
 mod tools;
 mod world;
 
+pub use attempts::FailedRun;
 pub use call::{Call, Progress};
 pub use cancel::{CancelGuard, CancelHandle};
 pub use function::{Function, FunctionEntry};

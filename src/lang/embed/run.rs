@@ -1,5 +1,6 @@
 //! Runs: a program with its data, parameters and limits.
 
+use super::attempts::FailedRun;
 use super::program::Program;
 use super::session::NameError;
 use super::spans::RunSpan;
@@ -47,6 +48,10 @@ pub struct Run<'s, 'd> {
     name: Option<String>,
     /// The run that is resumed.
     resumed: Option<Suspended>,
+    /// The log of earlier attempts; empty if there were none.
+    earlier: Logged,
+    /// True if the changes are kept for a further attempt.
+    is_retryable: bool,
     checkpoint: Option<Box<Checkpoint<'d>>>,
     /// The plan to which the run is held.
     plan: Option<Plan>,
@@ -186,6 +191,8 @@ pub struct Report {
     pub spent: Spent,
     /// The run that waits for a person, if [`Run::reply`] was suspended.
     pub suspended: Option<Box<Suspended>>,
+    /// The run, if it is [retryable](Run::retryable) and did not end well after it has made changes.
+    pub failed: Option<Box<FailedRun>>,
 }
 
 impl<'s, 'd> Run<'s, 'd> {
@@ -197,9 +204,15 @@ impl<'s, 'd> Run<'s, 'd> {
             limits: Limits::default(),
             name: None,
             resumed: None,
+            earlier: Logged::default(),
+            is_retryable: false,
             checkpoint: None,
             plan: None,
         }
+    }
+
+    pub(super) fn further(session: &'s mut Session, program: Program, limits: Limits, earlier: Logged) -> Run<'s, 'd> {
+        Run { limits, earlier, is_retryable: true, ..Run::new(session, program) }
     }
 
     pub(super) fn resumed(session: &'s mut Session, mut run: Suspended) -> Run<'s, 'd> {
@@ -280,6 +293,13 @@ impl<'s, 'd> Run<'s, 'd> {
     /// ```
     pub fn name(self, name: &str) -> Run<'s, 'd> {
         Run { name: Some(name.to_owned()), ..self }
+    }
+
+    /// Keeps the changes that the run makes, so that a [further attempt](crate::Session::retry) makes none of them again if
+    /// it does not end well: [`Report::failed`] has the run then. This costs a copy of the arguments and the reply of each
+    /// call.
+    pub fn retryable(self) -> Run<'s, 'd> {
+        Run { is_retryable: true, ..self }
     }
 
     /// Stores the run before each call of a tool that is neither read-only nor idempotent, and after it. If this process
@@ -438,8 +458,20 @@ impl<'s, 'd> Run<'s, 'd> {
     /// assert_eq!(reply.text(1_000), "2\nprinted:\ntwo");
     /// ```
     pub fn reply(self, world: &World<'_>) -> Result<Reply, EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint, plan } = self;
-        let run = Run { session: &mut *session, program, inputs, limits, name, resumed, checkpoint, plan };
+        let Run { session, program, inputs, limits, name, resumed, earlier, is_retryable, checkpoint, plan } = self;
+        let session = &mut *session;
+        let run = Run {
+            session: &mut *session,
+            program,
+            inputs,
+            limits,
+            name,
+            resumed,
+            earlier,
+            is_retryable,
+            checkpoint,
+            plan,
+        };
         let (mut reply, suspended) = run.run(world, None)?;
         if let (Some(failure), Some(run)) = (&mut reply.failure, &suspended) {
             failure.rendered = run.explained();
@@ -453,7 +485,7 @@ impl<'s, 'd> Run<'s, 'd> {
         world: &World<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
-        let Run { session, program, inputs, limits, name, resumed, checkpoint, plan } = self;
+        let Run { session, program, inputs, limits, name, resumed, earlier, is_retryable, checkpoint, plan } = self;
         for (name, _) in &inputs {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
@@ -484,23 +516,24 @@ impl<'s, 'd> Run<'s, 'd> {
         let span = RunSpan::open(name.as_deref());
         let (from, logged) = match resumed {
             Some(Suspended { mark, log, .. }) => (Some(mark), log),
-            None => (None, Logged::default()),
+            None => (None, earlier),
         };
         let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
-        let keep = if checkpoint.is_some() { Keep::Run } else { Keep::Form };
+        let keep = if checkpoint.is_some() || is_retryable { Keep::Run } else { Keep::Form };
         let log = Arc::new(RunLog::new(logged, keep, MOST_LOGGED));
         let mut visit = Visit::new(world, span.clone()).within(plan.as_ref());
-        if let Some(store) = &checkpoint {
+        if checkpoint.is_some() || is_retryable {
+            let store = checkpoint.as_deref();
             let start = from.clone().unwrap_or_else(|| session.start());
             let run = Suspended::new(program.text(), name.clone(), limits.clone(), start, Logged::default());
-            visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store: &**store });
+            visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store });
         }
         let bounds = plan.as_ref().map(Plan::bounds);
         let bounds =
             bounds.map(|bounds: PlanBounds| Arc::new(bounds.after(from.as_ref().map_or(&[], |mark| &mark.calls))));
         let is_bounded = bounds.is_some();
         let recorder = Recorder::new(&visit, Arc::clone(&log)).within(bounds).asking_about_unknown();
-        let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some() || is_bounded;
+        let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some() || is_retryable || is_bounded;
         let host: &dyn Host = if is_logged { &recorder } else { &visit };
         let planned = Planned {
             text: program.text(),
@@ -524,7 +557,11 @@ impl<'s, 'd> Run<'s, 'd> {
             calls: visit.into_calls(),
             spent: *spent,
             suspended: None,
+            failed: is_retryable.then(|| FailedRun::of(*status, program.text(), &limits, &log)).flatten(),
         };
+        if let Some(failed) = &session.report.failed {
+            reply.made = failed.made();
+        }
         unfit.map_or(Ok((reply, suspended)), Err)
     }
 }
