@@ -563,3 +563,18 @@ fn a_program_that_only_reads_is_not_kept() {
         assert!(store.is_none_or(|store| listed(store).is_empty()));
     });
 }
+
+#[test]
+fn audit_records_name_the_run_and_the_attempt() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("audit");
+    let mut client = Client::start(&configuration(folder.path()), &["--audit", &log.display().to_string()]);
+    let run = run_of(&client.eval(FAILS));
+    go_on(&mut client, &run, CORRECTED);
+    client.close();
+    client.wait();
+    let records = crate::audit_log::records(&log);
+    let evaluations = records.iter().filter(|record| record["kind"] == "evaluation");
+    let named: Vec<_> = evaluations.map(|record| (&record["run"], &record["attempt"])).collect();
+    assert_eq!(named, [(&json!(run), &Value::Null), (&Value::Null, &json!(2))]);
+}

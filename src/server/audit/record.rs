@@ -86,6 +86,12 @@ pub struct Record {
     /// The number of tool calls that the program made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
+    /// The identity of the run, if the program waits or did not end well, or goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The number of the attempt, from 2, if the program is a further attempt of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
     /// The quarantine rules that matched in the reply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quarantine: Vec<String>,
@@ -121,6 +127,7 @@ impl Record {
     /// Returns the record with the outcome of a reply.
     pub(in crate::server) fn with_outcome(self, reply: &Reply) -> Record {
         let outcome = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str()).to_owned();
-        Record { outcome, ..self }
+        let attempt = reply.attempt.as_ref().map(|attempt| attempt.number);
+        Record { outcome, run: reply.run.clone(), attempt, ..self }
     }
 }
