@@ -28,6 +28,8 @@ mod awaited_runs;
 mod bounds;
 mod cut_off_runs;
 mod downstream;
+#[cfg(unix)]
+mod effect_schedules;
 mod events;
 mod failed_runs;
 mod faults;
