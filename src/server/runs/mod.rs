@@ -42,7 +42,7 @@ pub(in crate::server) mod recorded;
 pub(in crate::server) mod rehearsal;
 mod repeats;
 mod resumed;
-pub(in crate::server) mod running;
+mod running;
 mod status;
 pub(in crate::server) mod stored;
 pub(in crate::server) mod summary;
@@ -69,7 +69,7 @@ use recorded::{FinishedRecording, RecordOptions};
 pub(in crate::server) use repeats::Repeats;
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::ResumedRun;
-use running::Running;
+use running::{Listed, Made, Running};
 use stored::{Start, StoredRun};
 use summary::{RUN, RunState, RunSummary, now};
 
@@ -219,7 +219,7 @@ pub(in crate::server) struct Runs {
     /// The runs that did not end well.
     failures: Arc<Failures>,
     /// The programs that go on after their call was answered.
-    running: Running,
+    running: Arc<Running>,
     /// Held while the texts of runs are read for a program.
     reading: Mutex<()>,
     /// The store, if sessions have one.
@@ -396,6 +396,11 @@ impl Runs {
             return Err(not_resumed("another request with this run key has begun meanwhile: call again"));
         }
         Ok(Free::Now(ResumedRun::stored(found, record)))
+    }
+
+    /// Lists a program among the runs of a principal while it goes on.
+    pub(in crate::server) fn goes_on(&self, identity: &str, principal: &str, made: Made) -> Listed {
+        Listed::new(&self.running, identity, principal, made)
     }
 
     /// Returns a run without a key that is about to be evaluated for the first time, under an identity that was drawn for

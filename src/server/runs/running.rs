@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::lang::MadeCalls;
 
-use super::Runs;
 use super::summary::{RunState, RunSummary};
 
 /// Returns the calls so far of a program that is evaluated.
@@ -38,21 +37,21 @@ impl Running {
 
 /// The time for which a program goes on: it is listed among the runs until this is dropped.
 pub(in crate::server) struct Listed {
-    runs: Arc<Runs>,
+    running: Arc<Running>,
     identity: String,
+}
+
+impl Listed {
+    /// Lists a program of a principal.
+    pub(super) fn new(running: &Arc<Running>, identity: &str, principal: &str, made: Made) -> Listed {
+        let (identity, principal) = (identity.to_owned(), principal.to_owned());
+        running.programs().push(RunningProgram { identity: identity.clone(), principal, made });
+        Listed { running: Arc::clone(running), identity }
+    }
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.runs.running.programs().retain(|program| program.identity != self.identity);
-    }
-}
-
-impl Runs {
-    /// Lists a program among the runs of a principal while it goes on.
-    pub(in crate::server) fn goes_on(self: &Arc<Self>, identity: &str, principal: &str, made: Made) -> Listed {
-        let (identity, principal) = (identity.to_owned(), principal.to_owned());
-        self.running.programs().push(RunningProgram { identity: identity.clone(), principal, made });
-        Listed { runs: Arc::clone(self), identity }
+        self.running.programs().retain(|program| program.identity != self.identity);
     }
 }
