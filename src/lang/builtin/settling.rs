@@ -30,7 +30,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
             "(mapv :outcome (all-settled (fn [x] (/ 6 x)) [1 0 2]))",
             "[:ok :failed :ok]",
         ),
-        ("(all-settled inc [1 2])", "[{:item 1, :outcome :ok, :value 2} {:item 2, :outcome :ok, :value 3}]"),
+        ("(all-settled (fn [x] (/ 6 x)) [1 0 2])", "2 ok, 1 failed: 0 (divide by zero)"),
     ],
     all_settled,
 )
@@ -122,7 +122,7 @@ fn settle(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     machine.core.counted.begin();
     let called = machine.call(&function, &mut [item.clone()]);
     let called = called.and_then(|value| machine.settle(&value).map(|()| value));
-    let (made, unknown) = machine.core.counted.since(&from);
+    let (made, unknown) = machine.core.counted.since((from.form, &from.branch, from.ordinal));
     machine.core.counted.end();
     let signal = match called {
         Ok(value) => {

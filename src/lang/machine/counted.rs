@@ -1,20 +1,23 @@
 //! Calls that have changed something, or may have, while somebody counts them.
 
-use crate::host::{CallId, ToolErrorKind, ToolHints, ToolReply};
-
 /// Whether a call has changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+pub enum Change {
+    /// It has.
     Made,
+    /// It was sent, and its outcome is not known.
     Unknown,
 }
+
+/// A place in the order of calls: the form, the branch, and the ordinal in it.
+pub type Place<'b> = (u32, &'b [u32], u32);
 
 /// The calls that have changed something, or may have.
 #[derive(Default)]
 pub struct CountedCalls {
     /// The number of those who count.
     counters: u32,
-    calls: Vec<(CallId, Change)>,
+    calls: Vec<(u32, Vec<u32>, u32, Change)>,
 }
 
 impl CountedCalls {
@@ -36,34 +39,19 @@ impl CountedCalls {
         self.counters > 0
     }
 
-    /// Adds a call that was answered. One that does no harm if it is made again changes nothing that has to be known.
-    pub(crate) fn add(&mut self, id: &CallId, hints: &ToolHints, reply: &ToolReply, was_sent: bool) {
-        if hints.read_only == Some(true) || hints.idempotent == Some(true) {
-            return;
-        }
-        let change = match reply {
-            ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => Change::Made,
-            ToolReply::Error(error) => match error.kind {
-                ToolErrorKind::TooLarge => Change::Made,
-                ToolErrorKind::Timeout | ToolErrorKind::Unavailable | ToolErrorKind::Panicked if was_sent => {
-                    Change::Unknown
-                }
-                _ => return,
-            },
-            _ => return,
-        };
-        self.calls.push((id.clone(), change));
+    /// Adds a call that was answered.
+    pub(crate) fn add(&mut self, (form, branch, ordinal): Place<'_>, change: Change) {
+        self.calls.push((form, branch.to_vec(), ordinal, change));
     }
 
     /// Returns the numbers of changes and of calls with an unknown outcome, from a call of a branch on, in that branch and
     /// in those that it has begun since.
-    pub(crate) fn since(&self, from: &CallId) -> (u64, u64) {
-        let depth = from.branch.len();
+    pub(crate) fn since(&self, (form, branch, ordinal): Place<'_>) -> (u64, u64) {
         let (mut made, mut unknown) = (0, 0);
-        for (id, change) in &self.calls {
-            let is_in = id.form == from.form && id.branch.starts_with(&from.branch);
-            let at = id.branch.get(depth).copied().unwrap_or(id.ordinal);
-            if is_in && at >= from.ordinal {
+        for (of, path, own, change) in &self.calls {
+            // The branches that a branch begins take an ordinal of it.
+            let at = path.get(branch.len()).unwrap_or(own);
+            if *of == form && path.starts_with(branch) && *at >= ordinal {
                 match change {
                     Change::Made => made += 1,
                     Change::Unknown => unknown += 1,
@@ -77,40 +65,26 @@ impl CountedCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::ToolError;
-
-    fn id(branch: &[u32], ordinal: u32) -> CallId {
-        CallId { form: 1, branch: branch.to_vec(), ordinal }
-    }
 
     #[test]
     fn calls_are_counted_in_their_branch_and_in_those_behind_it() {
         let mut counted = CountedCalls::default();
         counted.begin();
-        let made = ToolReply::Text("ok".to_owned());
-        let lost = ToolReply::Error(ToolError::new(ToolErrorKind::Timeout, "no answer"));
-        let refused = ToolReply::Error(ToolError::new(ToolErrorKind::Failed, "no"));
-        let hints = ToolHints::default();
-        for (call, reply) in [
-            (id(&[], 0), &made),
-            (id(&[1, 0], 0), &made),
-            (id(&[1, 1], 0), &lost),
-            (id(&[1, 1], 1), &refused),
-            (id(&[], 2), &made),
-            (id(&[7, 1], 0), &made),
-        ] {
-            counted.add(&call, &hints, reply, true);
-        }
-        assert_eq!(counted.since(&id(&[], 0)), (4, 1));
-        assert_eq!(counted.since(&id(&[], 1)), (3, 1));
-        assert_eq!(counted.since(&id(&[1, 1], 0)), (0, 1));
-        assert_eq!(counted.since(&id(&[1, 1], 1)), (0, 0));
-        let reads = ToolHints { read_only: Some(true), ..ToolHints::default() };
-        counted.add(&id(&[], 9), &reads, &made, true);
-        counted.add(&id(&[], 10), &hints, &lost, false);
-        assert_eq!(counted.since(&id(&[], 9)), (0, 0));
+        let calls: [(&[u32], u32, Change); 5] = [
+            (&[], 0, Change::Made),
+            (&[1, 0], 0, Change::Made),
+            (&[1, 1], 0, Change::Unknown),
+            (&[], 2, Change::Made),
+            (&[7, 1], 0, Change::Made),
+        ];
+        calls.into_iter().for_each(|(branch, ordinal, change)| counted.add((1, branch, ordinal), change));
+        assert_eq!(counted.since((1, &[], 0)), (4, 1));
+        assert_eq!(counted.since((1, &[], 1)), (3, 1));
+        assert_eq!(counted.since((1, &[1, 1], 0)), (0, 1));
+        assert_eq!(counted.since((1, &[1, 1], 1)), (0, 0));
+        assert_eq!(counted.since((2, &[], 0)), (0, 0));
         counted.end();
         assert!(!counted.are_counted());
-        assert_eq!(counted.since(&id(&[], 0)), (0, 0));
+        assert_eq!(counted.since((1, &[], 0)), (0, 0));
     }
 }

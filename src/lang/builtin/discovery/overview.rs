@@ -52,6 +52,9 @@ pub fn overview(machine: &mut Machine) -> Outcome<String> {
         machine.charge(100 + catalogue.tools.len() as u64)?;
         out.push_str("Tools by server ((dir 'name) lists those of one, (doc name/tool) says all of one tool):\n");
         out.push_str(&outline(&servers, &catalogue, ROOM));
+        if catalogue.tools.iter().any(|tool| tool.hints.read_only != Some(true)) {
+            out.push_str("Many writes: (all-settled f items) returns the outcome of each.\n");
+        }
     }
     let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
     out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
