@@ -87,6 +87,7 @@ const PACKAGE: House = House {
         &["server/admission", "server/downstream"],
         &["server/sessions"],
         &["server/runs"],
+        &["server/approvals"],
         &["server/calls"],
         &["server/evaluations"],
         &["server/connections", "server/protocol"],

@@ -40,6 +40,7 @@
 //! its blocking threads, where programs run. Nothing here is global: shared state is passed in.
 
 mod admission;
+mod approvals;
 mod audit;
 mod calls;
 mod config;

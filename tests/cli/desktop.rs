@@ -19,10 +19,10 @@ const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
 const CLAUDE: &str = ".config/Claude/claude_desktop_config.json";
 
 /// A home folder in an otherwise empty environment.
-struct Home(tempfile::TempDir);
+pub struct Home(pub tempfile::TempDir);
 
 impl Home {
-    fn new() -> Home {
+    pub fn new() -> Home {
         Home(tempfile::tempdir().expect("a folder"))
     }
 
@@ -56,14 +56,14 @@ impl Home {
     }
 
     /// Runs a command, checks its exit code, and returns its output.
-    fn ends(&self, code: i32, arguments: &[&str]) -> String {
+    pub fn ends(&self, code: i32, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().expect("it runs");
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
         said(&output)
     }
 
     /// Configures a tool that appends a line to a file, about which a person is asked.
-    fn with_notes(self) -> Home {
+    pub fn with_notes(self) -> Home {
         let line = json!({"properties": {"line": {"type": "string"}}, "required": ["line"]});
         let script = "printf '%s\\n' \"$1\" >> \"$0\"; printf 'added %s' \"$1\"";
         let share = json!({"command": "sh", "args": ["-c", script, self.path("shared"), "{line}"], "parameters": line});
@@ -72,7 +72,7 @@ impl Home {
         self
     }
 
-    fn shared(&self) -> String {
+    pub fn shared(&self) -> String {
         std::fs::read_to_string(self.path("shared")).unwrap_or_default()
     }
 
@@ -447,12 +447,12 @@ fn a_locked_store_is_a_note_and_never_a_refusal() {
     connection.execute_batch("ROLLBACK").expect("unlocked");
 }
 
-fn run_of(answer: &Answer) -> String {
+pub fn run_of(answer: &Answer) -> String {
     let (_, rest) = answer.text.split_once("{\"run\": \"").unwrap_or_else(|| panic!("no run: {}", answer.text));
     rest.split('"').next().expect("a run").to_owned()
 }
 
-fn continued(client: &mut Client, run: &str) -> Answer {
+pub fn continued(client: &mut Client, run: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run}))
 }
 
@@ -606,7 +606,7 @@ fn a_form_that_is_cancelled_at_once_makes_the_run_wait_unless_a_person_has_answe
     assert_eq!(home.shared(), "two\n");
 }
 
-fn tools_of(client: &mut Client) -> Vec<String> {
+pub fn tools_of(client: &mut Client) -> Vec<String> {
     let answer = client.request("tools/list", json!({}));
     let tools = answer["result"]["tools"].as_array().expect("a list").iter();
     tools.map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()

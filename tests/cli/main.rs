@@ -6,6 +6,7 @@ mod mcp_client;
 #[path = "../peers/mod.rs"]
 mod peers;
 
+mod cards;
 mod client_files;
 mod closed_pipes;
 mod command_line;

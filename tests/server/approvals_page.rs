@@ -8,12 +8,13 @@ use lispbox::store::{Key, open};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http_client::{Response, Server, tokens_file};
+use crate::http_client::{Response, Server, Session, tokens_file};
 use crate::mcp_client::{Answer, installed, peer, script, until};
 
 const OLGA: &str = "olga-olga-olga-olga";
 const OTTO: &str = "otto-otto-otto-otto";
 const ANN: &str = "ann-ann-ann-ann-ann";
+const BOB: &str = "bob-bob-bob-bob-bob";
 
 /// Arguments that would be harmful as HTML, or that hide characters.
 const HOSTILE: &str =
@@ -53,7 +54,7 @@ fn serving(folder: &Path, store: &str) -> Server {
     });
     let servers = folder.join("servers.json");
     std::fs::write(&servers, configuration.to_string()).expect("written");
-    let principals = file(folder, "principals", &json!({ "ann": ANN }));
+    let principals = file(folder, "principals", &json!({"ann": ANN, "bob": BOB}));
     let operators = file(folder, "operators", &json!({"olga": OLGA, "otto": OTTO}));
     let [servers, principals, operators, cache] =
         [servers, principals, operators, folder.join("cache")].map(|path| path.display().to_string());
@@ -356,7 +357,9 @@ fn all_calls_that_were_shown_are_approved_or_none() {
     let shown = olga.show(&run).body;
     assert!(shown.contains("value=\"1.1,1.2,1.3\"") && shown.contains("Approve all 3 calls"), "{shown}");
     assert_eq!(otto.decide(&run, "deny", "1.2", &[("reason", "not to <him>")]).status, 303);
-    for (action, calls) in [("approve-all", "1.1,1.2,1.3"), ("approve-all", "1.1"), ("cancel", "1.1,1.2,1.3")] {
+    for (action, calls) in
+        [("approve-all", "1.1,1.2,1.3"), ("approve-all", "1.1"), ("deny-all", "1.1,1.2,1.3"), ("cancel", "1.1,1.2,1.3")]
+    {
         let late = olga.decide(&run, action, calls, &[]);
         assert!(late.status == 409 && late.body.contains("no longer those that were shown"), "{late:?}");
         assert!(late.body.contains("denied: not to &lt;him&gt;") && late.body.contains("by otto"), "{}", late.body);
@@ -365,6 +368,11 @@ fn all_calls_that_were_shown_are_approved_or_none() {
     let done = scene.call(json!({ "run": run })).text;
     assert!(done.starts_with("(\"sent to 0\" ") && done.contains("not to <him>"), "{done}");
     assert_eq!(scene.sent().len(), 2);
+
+    let run = scene.run(program);
+    assert_eq!(olga.decide(&run, "deny-all", "1.1,1.2,1.3", &[("reason", "all of it")]).status, 303);
+    let denied = scene.call(json!({ "run": run })).text;
+    assert_eq!(denied.matches("all of it").count(), 3, "{denied}");
 
     let run = scene.run(program);
     assert_eq!(olga.decide(&run, "cancel", "1.1,1.2,1.3", &[]).status, 303);
@@ -512,6 +520,40 @@ fn operators_need_a_store_and_tokens_of_their_own() {
     assert!(shared.contains("the operator `olga` has the token of the principal `ann`"), "{shared}");
     let bounded = refusal(&[&http[..], &[&bounded, "--store", &store]].concat());
     assert!(bounded.contains("`olga`: expected a token alone"), "{bounded}");
+}
+
+#[test]
+fn a_card_over_http_is_for_the_runs_of_its_principal() {
+    let scene = Scene::new();
+    let able = json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}});
+    let session = |token: &str| {
+        let headers = format!("Authorization: Bearer {token}\r\n");
+        scene.server.initialize_with(&headers, "2025-11-25", &able).expect("a session")
+    };
+    let (ann, bob) = (session(ANN), session(BOB));
+    let call = |session: &Session, tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        session.post(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})).message()
+    };
+    let waits = call(&ann, "lisp_eval", json!({"program": "(mail/send {:to \"ann@example.org\"})"}));
+    let text = Answer::of(&waits).text;
+    let (_, rest) = text.split_once("{\"run\": \"").unwrap_or_else(|| panic!("no run: {text}"));
+    let run = rest.split('"').next().expect("a run");
+    assert!(text.contains("on a card"), "{text}");
+
+    let shown = call(&ann, "lisp_approve", json!({"run": run}));
+    let secret = &shown["result"]["_meta"]["lispbox/card"]["secret"];
+    assert!(secret.is_string(), "{shown}");
+    // Another principal learns nothing of the run, and has no use for the secret.
+    let foreign = call(&bob, "lisp_approve", json!({"run": run}));
+    assert!(foreign["result"]["isError"] == true && !foreign.to_string().contains("ann@example.org"), "{foreign}");
+    let approve = json!({"secret": secret, "form": {"action": "approve", "calls": "1.1"}});
+    assert_eq!(call(&bob, "lisp_decide", approve.clone())["result"]["isError"], true);
+    assert!(Answer::of(&call(&ann, "lisp_eval", json!({"run": run}))).text.contains("waits until a person"));
+    let decided = call(&ann, "lisp_decide", approve);
+    assert!(decided.to_string().contains("a card in the client of ann"), "{decided}");
+    assert!(Answer::of(&call(&ann, "lisp_eval", json!({"run": run}))).text.starts_with("\"sent to ann@example.org"));
+    assert_eq!(scene.sent(), ["ann@example.org"]);
 }
 
 /// The browser of Debian, which `.ci/run` installs.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 fn counted(client: &mut Client) -> (usize, String) {
     let answer = client.request("tools/list", json!({}));
     let given = |tool: &Value| json!({"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]});
-    let tools: Vec<Value> = answer["result"]["tools"].as_array().expect("a list").iter().map(given).collect();
+    let is_for_models = |tool: &&Value| tool["_meta"]["ui"]["visibility"] != json!(["app"]);
+    let listed = answer["result"]["tools"].as_array().expect("a list");
+    let tools: Vec<Value> = listed.iter().filter(is_for_models).map(given).collect();
     let text = Value::from(tools).to_string();
     let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
     let count = encoding.encode_ordinary(&text).len();
@@ -36,6 +38,18 @@ fn with_the_tool_that_approves() {
     let (without, _) = counted(&mut Client::start(&configuration, &["--store", &store]));
     let (with, text) = counted(&mut Client::start(&configuration, &["--store", &store, "--approve-tool"]));
     assert!(text.contains("lisp_approve") && with - without <= 70, "{} tokens more: {text}", with - without);
+}
+
+#[test]
+fn with_the_card() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let configuration = json!({"mcpServers": {}});
+    let able = json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}});
+    let (without, _) = counted(&mut Client::start(&configuration, &["--store", &store]));
+    let (with, text) = counted(&mut Client::start_able(&configuration, &["--store", &store], able));
+    assert!(text.contains("lisp_approve") && with - without <= 70, "{} tokens more: {text}", with - without);
+    assert!(!text.contains("lisp_decide"), "clients keep it from models: {text}");
 }
 
 #[test]

@@ -6,12 +6,15 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ErrorData};
+use rmcp::service::RequestContext;
 use serde_json::Value;
 
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 
+use super::doors::Offer;
 use super::front::Front;
 use super::waiting;
 
@@ -19,6 +22,24 @@ use super::waiting;
 const BY: &str = "`lisp_approve`, in a prompt of the client";
 
 impl Front {
+    /// Answers a call of a tool with which the user of a client is asked.
+    ///
+    /// # Errors
+    /// Returns an error if the client does not have the tool.
+    pub(super) async fn by_offer(
+        &self,
+        offer: Offer,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        match (offer, request.name.as_ref()) {
+            (Offer::Card, "lisp_decide") => Ok(self.decide_on_card(request, context).await),
+            (Offer::Card, _) => Ok(self.show_card(request, context).await),
+            (Offer::Prompt, "lisp_approve") => Ok(self.approve(request).await),
+            (Offer::Prompt, other) => Err(ErrorData::invalid_params(format!("there is no tool `{other}`"), None)),
+        }
+    }
+
     /// Approves the calls that the arguments repeat, all of them or none.
     pub(super) async fn approve(&self, request: CallToolRequestParams) -> CallToolResult {
         let arguments = request.arguments.unwrap_or_default();

@@ -7,7 +7,8 @@ use rmcp::service::RequestContext;
 
 use crate::server::policy::{Approver, NoApprover};
 
-use super::doors::Door;
+use super::card;
+use super::doors::{Door, Offer};
 use super::elicitation::AskingClient;
 use super::front::{Front, is_stateless};
 use super::rounds::{self, NextRound};
@@ -43,14 +44,22 @@ impl Front {
         (Arc::new(waits()), door)
     }
 
-    /// True if the client has the tool `lisp_approve`: it is switched on, runs can wait, and the client declares no forms.
-    pub(super) fn offered(&self, context: &RequestContext<RoleServer>) -> bool {
-        if !self.settings.approve_tool || self.over_http || !self.evaluations.runs().are_stored() {
-            return false;
+    /// Returns the way by which the tool `lisp_approve` asks the user of a client that declares no forms, if it has one: a
+    /// card if it shows cards, or its prompt if that is switched on.
+    pub(super) fn offered(&self, context: &RequestContext<RoleServer>) -> Option<Offer> {
+        if !self.evaluations.runs().are_stored() {
+            return None;
         }
-        match is_stateless(context) {
-            true => !rounds::shows_forms(context.client_capabilities()),
-            false => !AskingClient::is_declared(&context.peer),
+        let able = context.client_capabilities();
+        let is_card = card::is_shown(able.as_ref());
+        let has_forms = match is_stateless(context) {
+            true => rounds::shows_forms(able),
+            false => AskingClient::is_declared(&context.peer),
+        };
+        match has_forms {
+            true => None,
+            false if is_card => Some(Offer::Card),
+            false => (self.settings.approve_tool && !self.over_http).then_some(Offer::Prompt),
         }
     }
 }

@@ -49,7 +49,16 @@ impl Door {
     }
 }
 
-/// Maximum number of runs whose calls a connection may approve by `lisp_approve`; the oldest are forgotten.
+/// The ways by which the tool `lisp_approve` asks the user of a client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// A card that the client shows.
+    Card,
+    /// The prompt of the client before the call of the tool, which has the calls as its arguments.
+    Prompt,
+}
+
+/// Maximum number of runs about which `lisp_approve` may ask the user of a connection; the oldest are forgotten.
 const MOST: usize = 64;
 
 const UNKNOWN: u8 = 0;

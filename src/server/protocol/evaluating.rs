@@ -227,11 +227,11 @@ impl Front {
                 Err(problem) => tracing::warn!(problem, "the client cannot be asked in the reply to its call"),
             }
         }
-        let by_tool = self.offered(context);
-        if by_tool {
+        let offer = self.offered(context);
+        if offer.is_some() {
             self.doors.offer(&asked.identity);
         }
-        waiting::explain(asked, &mut reply, self.settings.is_usual_store, by_tool);
+        waiting::explain(asked, &mut reply, self.settings.is_usual_store, offer);
         recorded(&self.evaluations, &self.settings, self.settings.replies.of(reply, output), record).await.into()
     }
 }

@@ -36,7 +36,8 @@ use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::lines::UNREADABLE;
 
 use super::begin::words;
-use super::doors::{Door, Doors};
+use super::card::{self, Cards};
+use super::doors::{Door, Doors, Offer};
 use super::evaluating::recorded;
 use super::patience::ReplyWithin;
 use super::replies::Replies;
@@ -64,6 +65,8 @@ pub(in crate::server) struct ServerSettings {
     pub(in crate::server) reply_within: ReplyWithin,
     /// The programs that go on.
     pub(in crate::server) unfinished: UnfinishedPrograms,
+    /// The cards that take a decision.
+    pub(in crate::server) cards: Cards,
 }
 
 /// One connection of a client.
@@ -78,7 +81,7 @@ pub(in crate::server) struct Front {
     handles: Arc<Handles>,
     /// Done once the servers whose tools are not known have been started.
     pub(super) prefetched: Once,
-    /// Whether this client shows forms, and what it may approve by `lisp_approve`.
+    /// Whether this client shows forms, and the runs about which `lisp_approve` may ask its user.
     pub(super) doors: Arc<Doors>,
 }
 
@@ -282,7 +285,11 @@ impl ServerHandler for Front {
         let names = downstreams.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut all = tools::both(&names, context.protocol_version().as_ref());
-        all.extend(self.offered(&context).then(tools::approve));
+        match self.offered(&context) {
+            Some(Offer::Card) => all.extend(tools::card()),
+            Some(Offer::Prompt) => all.push(tools::approve()),
+            None => {}
+        }
         Ok(ListToolsResult::with_all_items(all))
     }
 
@@ -297,7 +304,9 @@ impl ServerHandler for Front {
             // In a place of their own: rmcp moves what it awaits several times.
             "lisp_eval" => return Box::pin(self.eval(request, &context)).await,
             "lisp_env" => Box::pin(self.env(request, &context)).await,
-            "lisp_approve" if self.offered(&context) => Box::pin(self.approve(request)).await,
+            "lisp_approve" | "lisp_decide" if let Some(offer) = self.offered(&context) => {
+                Box::pin(self.by_offer(offer, request, &context)).await?
+            }
             other => {
                 let hint = closest(other, ["lisp_eval", "lisp_env"])
                     .map(|close| format!("; did you mean `{close}`?"))
@@ -329,7 +338,7 @@ impl ServerHandler for Front {
         first_page(request.as_ref()).map(|()| ListResourceTemplatesResult::default())
     }
 
-    /// Reads the only kind of resource: non-text content that a tool returned to a program of the same principal.
+    /// Reads non-text content that a tool returned to a program of the same principal, or the document of the card.
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
@@ -337,6 +346,9 @@ impl ServerHandler for Front {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let _under_way = self.under_way()?;
         let principal = self.principal(&context).map_err(|refused| ErrorData::internal_error(refused.message, None))?;
+        if request.uri == card::URI {
+            return Ok(ReadResourceResult::new(vec![card::resource()]).into());
+        }
         let found = self.evaluations.downstreams().blobs().of(&principal).find(&request.uri);
         let record = Record {
             resource: sha256(request.uri.as_bytes())[..REFERENCE_KEPT].to_owned(),

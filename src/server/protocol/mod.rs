@@ -6,11 +6,14 @@
 //! [`evaluating`] answers it: at the end of the program, or
 //! before, if the program outlasts the client's [`patience`]; then it is [`unfinished`]. [`progress`] reports progress. [`asking`] chooses one of the [`doors`] to a person: [`elicitation`] asks the user of the
 //! client for approval during a call, and [`rounds`] in the reply to one, as revision 2026-07-28 requires; [`waiting`] tells
-//! a client that cannot be asked what its run waits for, and [`approve`] lets the client's own prompt decide on that.
+//! a client that cannot be asked what its run waits for; then its user decides on a [`card`], or [`approve`] lets the
+//! client's own prompt decide.
 
 mod approve;
 mod asking;
 mod begin;
+pub(in crate::server) mod card;
+mod carded;
 mod doors;
 pub(in crate::server) mod elicitation;
 mod evaluating;

@@ -12,6 +12,8 @@ use crate::lang::internal::{foreign_text, outline};
 use crate::lang::{Catalogue, Server};
 use crate::server::text::cut;
 
+use super::card;
+
 /// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.
 const NAMES_COST: usize = 36;
 /// Maximum length of a name; a longer one is truncated.
@@ -74,6 +76,26 @@ pub(in crate::server) fn approve() -> Tool {
     });
     tool("lisp_approve", "Asks the user to approve waiting calls, the lines of the reply, verbatim".to_owned(), schema)
         .with_annotations(ToolAnnotations::new().read_only(false).destructive(true).idempotent(false))
+}
+
+/// Returns the tools of the card: the one with which a model has it shown, and the one with which the card sends a decision,
+/// which clients keep from models.
+pub(in crate::server) fn card() -> [Tool; 2] {
+    let meta = |meta: Value| MetaObject(meta.as_object().cloned().unwrap_or_default());
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "properties": {"run": text}});
+    let shown = tool("lisp_approve", "Shows the user the waiting calls of a run, to decide".to_owned(), schema)
+        .with_title("Ask for approval")
+        .with_annotations(ToolAnnotations::new().read_only(true))
+        // Hosts of earlier revisions look for the second field.
+        .with_meta(meta(
+            json!({"ui": {"resourceUri": card::URI, "visibility": ["model"]}, "ui/resourceUri": card::URI}),
+        ));
+    let schema = json!({"type": "object", "properties": {"secret": text, "form": {"type": "object"}}});
+    let decided = tool("lisp_decide", "Takes the decision of the user from the card".to_owned(), schema)
+        .with_annotations(ToolAnnotations::new().read_only(false).destructive(true).idempotent(false))
+        .with_meta(meta(json!({"ui": {"visibility": ["app"]}})));
+    [shown, decided]
 }
 
 fn tool(name: &'static str, description: String, schema: Value) -> Tool {

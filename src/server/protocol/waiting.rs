@@ -6,6 +6,8 @@ use crate::server::policy::Question;
 use crate::server::runs::{AskedCall, AskedRun};
 use crate::server::text::cut;
 
+use super::doors::Offer;
+
 /// Maximum number of calls that are listed, and maximum length of the arguments of each, in characters.
 const LISTED: usize = 8;
 const ARGUMENTS: usize = 300;
@@ -42,8 +44,10 @@ fn is_directional(c: char) -> bool {
 
 /// Explains in a reply what its run waits for, how a person decides, and how it goes on.
 ///
-/// Commands need no store if `is_usual_store`. If it is `by_tool`, the calls are shown as `lisp_approve` takes them.
-pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool, by_tool: bool) {
+/// Commands need no store if `is_usual_store`. For the prompt of the client, the calls are shown as `lisp_approve` takes
+/// them.
+pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool, offer: Option<Offer>) {
+    let by_prompt = offer == Some(Offer::Prompt);
     let run = &asked.identity;
     let (count, unknown) = (asked.calls.len(), asked.unknown);
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
@@ -61,7 +65,7 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool,
     };
     let mut rendered = format!("Suspended: {message}");
     for AskedCall { question, given, .. } in asked.calls.iter().take(LISTED) {
-        let line = match (line(question, given).filter(|_| by_tool), &question.planned) {
+        let line = match (line(question, given).filter(|_| by_prompt), &question.planned) {
             (Some(line), _) => line,
             (None, Some(planned)) => format!("{}/{} {planned}", question.server, question.tool),
             (None, None) => format!("{}/{} {}", question.server, question.tool, cut(given, ARGUMENTS)),
@@ -81,7 +85,10 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool,
         "Then continue with {{\"run\": \"{run}\"}} in place of `program`. Calls that were made are not made again."
     );
     let advice = match asked.is_stored {
-        true if by_tool && has_lines => format!(
+        true if offer == Some(Offer::Card) => format!(
+            "The user decides within {left}, on a card that `lisp_approve` with {{\"run\": \"{run}\"}} shows. {goes_on}"
+        ),
+        true if by_prompt && has_lines => format!(
             "The user decides within {left}, in the prompt for `lisp_approve`: call it with {{\"run\": \"{run}\", \
              \"calls\": […]}}, the lines above after `- `, verbatim. {goes_on}"
         ),

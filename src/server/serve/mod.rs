@@ -15,6 +15,7 @@ use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::Evaluations;
 use crate::server::pins::Pins;
+use crate::server::protocol::card::Cards;
 use crate::server::protocol::front::ServerSettings;
 use crate::server::protocol::patience::ReplyWithin;
 use crate::server::protocol::replies::{Replies, ReplyForm};
@@ -221,6 +222,7 @@ pub(in crate::server) fn assemble(
         approve_tool: options.approve_tool,
         reply_within: options.reply_within,
         unfinished: UnfinishedPrograms::default(),
+        cards: Cards::default(),
     });
     Assembled { evaluations, settings, downstreams }
 }

@@ -2,13 +2,14 @@
 
 use maud::{Markup, html};
 
+use crate::server::approvals::forms::state;
+use crate::server::approvals::shown::{marked_line, moment};
 use crate::server::runs::listing::ListedRun;
 use crate::server::runs::stored::StoredRun;
 use crate::server::runs::summary::RunState;
 use crate::store::Key;
 
 use super::pages::{page, path_of};
-use super::shown::{marked_line, moment};
 use super::sign_ins::SignedIn;
 
 /// Maximum number of runs that a page lists of each state.
@@ -125,16 +126,4 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
 /// `1 call`, `3 calls`
 fn calls(count: usize) -> String {
     format!("{count} call{}", if count == 1 { "" } else { "s" })
-}
-
-/// Returns the state of a run in words.
-pub(super) fn state(state: RunState) -> &'static str {
-    match state {
-        RunState::Waiting => "Waiting for a decision",
-        RunState::Decided => "Decided",
-        RunState::Running => "Running",
-        RunState::Begun => "Interrupted",
-        RunState::Failed => "Failed",
-        RunState::Ended => "Ended",
-    }
 }

@@ -3,13 +3,11 @@
 //! It needs neither scripts nor state in this process: an operator may use several instances with one store. All work
 //! with the store is done on the blocking threads of the runtime, a few requests at a time.
 
-mod decide;
 mod grants;
 mod list;
 mod origin;
 mod pages;
 mod run;
-mod shown;
 mod sign_ins;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +24,8 @@ use maud::Markup;
 use tokio::sync::Semaphore;
 
 use crate::server::admission::shutdown::{SHUTTING_DOWN, Shutdown};
+use crate::server::approvals::STYLE;
+use crate::server::approvals::decide::{FormDecision, Outcome};
 use crate::server::identity::sha256;
 use crate::server::runs::grants::StoredGrants;
 use crate::server::runs::listing::StoredRuns;
@@ -36,7 +36,6 @@ use super::connections::Peer;
 use super::heads;
 use super::tokens::Directory;
 
-use decide::{FormDecision, Outcome};
 use pages::{message, path_of};
 use sign_ins::{SignIns, SignedIn, cookie_of, set_cookie};
 
@@ -48,9 +47,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maximum size of a form, in bytes.
 const LARGEST: usize = 1 << 20;
-
-/// The style sheet of all pages.
-const STYLE: &str = include_str!("style.css");
 
 /// What the requests for the page share.
 pub(super) struct Approvals {
@@ -336,7 +332,8 @@ async fn decide(State(page): State<Arc<Approvals>>, Path(run): Path<String>, req
                 return answer(StatusCode::BAD_REQUEST, message(Some(signed_in), "Refused", &text, "/approvals"));
             }
         };
-        match decision.record(&page.runs, &page.grants, &run, &signed_in.operator) {
+        let by = format!("the approvals page, by {}", signed_in.operator);
+        match decision.record(&page.runs, &page.grants, &run, &by) {
             Outcome::Recorded => {
                 let (operator, calls) = (&signed_in.operator, decision.calls().join(", "));
                 tracing::info!(operator, run, calls, decision = decision.word(), "an operator has decided");

@@ -1,12 +1,11 @@
 //! The frame of all pages, and the pages without a run: sign-in and messages.
 
-use std::time::{Duration, SystemTime};
-
 use maud::{DOCTYPE, Markup, html};
 
+use crate::server::approvals::decisions::decisions;
+use crate::server::approvals::shown::marked_line;
 use crate::server::runs::stored::StoredRun;
 
-use super::shown::{beginning, marked, marked_line, moment};
 use super::sign_ins::SignedIn;
 
 /// The address of the page of a run.
@@ -95,30 +94,4 @@ pub(super) fn conflict(signed_in: &SignedIn, run: &str, found: &StoredRun, probl
         p { a.button href=(path_of(run)) { "Look at the run" } }
     };
     page("Nothing was changed", Some(signed_in), &content)
-}
-
-/// Lists the decisions on a run, the latest first.
-pub(super) fn decisions(run: &StoredRun) -> Markup {
-    html! {
-        @if !run.decisions().is_empty() {
-            section aria-labelledby="decisions" {
-                h2 id="decisions" { "Decisions so far" }
-                ol.decisions {
-                    @for record in run.decisions().iter().rev() {
-                        li {
-                            p { strong { (marked_line(&record.tool)) } ": " (marked_line(&record.decision)) }
-                            p.by { (marked_line(&record.by)) ", " (moment(SystemTime::UNIX_EPOCH + Duration::from_secs(record.at))) }
-                            @if let Some(call) = run.run().log().calls.iter().find(|call| call.id == record.call) {
-                                @let sent = call.question.as_ref().map_or(call.arguments.as_str(), |asked| &asked.arguments);
-                                details {
-                                    summary { "Arguments" }
-                                    pre.text tabindex="0" { (marked(&beginning(sent))) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

@@ -8,8 +8,8 @@ use crate::server::runs::grants::{Grant, GrantTerms, StoredGrants};
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 
-use super::grants;
-use super::run::Returned;
+use super::forms::Returned;
+use super::terms;
 
 /// The reason that a program is told if the operator gives none.
 const NO_REASON: &str = "a person was asked and said no";
@@ -18,7 +18,7 @@ const NO_REASON: &str = "a person was asked and said no";
 const LONGEST_REASON: usize = 1_000;
 
 /// A decision as a form sends it.
-pub(super) struct FormDecision {
+pub(in crate::server) struct FormDecision {
     action: Action,
     /// The numbers of the calls that the form was about.
     calls: Vec<String>,
@@ -28,12 +28,13 @@ enum Action {
     Approve { grant: Option<GrantTerms> },
     ApproveAll,
     Deny { reason: String },
+    DenyAll { reason: String },
     Settle { happened: Option<String> },
     Cancel,
 }
 
 /// The outcome of a decision.
-pub(super) enum Outcome {
+pub(in crate::server) enum Outcome {
     /// It was recorded.
     Recorded,
     /// It has to be corrected first.
@@ -55,24 +56,19 @@ impl FormDecision {
     ///
     /// # Errors
     /// Returns a message if the page has no such form.
-    pub(super) fn read(field: impl Fn(&str) -> Option<String>) -> Result<FormDecision, String> {
+    pub(in crate::server) fn read(field: impl Fn(&str) -> Option<String>) -> Result<FormDecision, String> {
         let calls: Vec<String> = field("calls").unwrap_or_default().split(',').map(str::to_owned).collect();
         let action = match field("action").as_deref() {
-            Some("approve") => Action::Approve { grant: grants::chosen(&field("grant").unwrap_or_default())? },
+            Some("approve") => Action::Approve { grant: terms::chosen(&field("grant").unwrap_or_default())? },
             Some("approve-all") => Action::ApproveAll,
-            Some("deny") => {
-                let reason = field("reason").unwrap_or_default().trim().to_owned();
-                if reason.chars().count() > LONGEST_REASON {
-                    return Err(format!("expected a reason of at most {LONGEST_REASON} characters"));
-                }
-                Action::Deny { reason: if reason.is_empty() { NO_REASON.to_owned() } else { reason } }
-            }
+            Some("deny") => Action::Deny { reason: reason(&field)? },
+            Some("deny-all") => Action::DenyAll { reason: reason(&field)? },
             Some("happened") => Action::Settle { happened: Some(field("result").unwrap_or_default()) },
             Some("did-not-happen") => Action::Settle { happened: None },
             Some("cancel") => Action::Cancel,
             _ => return Err("the form has no such button".to_owned()),
         };
-        let is_of_many = matches!(action, Action::ApproveAll | Action::Cancel);
+        let is_of_many = matches!(action, Action::ApproveAll | Action::DenyAll { .. } | Action::Cancel);
         match is_of_many || calls.len() == 1 {
             true => Ok(FormDecision { action, calls }),
             false => Err("expected one call".to_owned()),
@@ -80,30 +76,34 @@ impl FormDecision {
     }
 
     /// Returns the decision as a word, for the log.
-    pub(super) fn word(&self) -> &'static str {
+    pub(in crate::server) fn word(&self) -> &'static str {
         match self.action {
             Action::Approve { .. } | Action::ApproveAll => "approved",
-            Action::Deny { .. } => "denied",
+            Action::Deny { .. } | Action::DenyAll { .. } => "denied",
             Action::Settle { happened: Some(_) } => "happened",
             Action::Settle { happened: None } => "did not happen",
             Action::Cancel => "cancelled",
         }
     }
 
+    /// True if the decision is about these calls or some of them.
+    pub(in crate::server) fn is_about(&self, shown: &[String]) -> bool {
+        self.calls.iter().all(|call| shown.contains(call))
+    }
+
     /// Returns the numbers of the calls.
-    pub(super) fn calls(&self) -> &[String] {
+    pub(in crate::server) fn calls(&self) -> &[String] {
         &self.calls
     }
 
-    /// Records the decision of an operator, unless somebody has decided otherwise meanwhile. Blocks.
-    pub(super) fn record(&self, runs: &StoredRuns, grants: &StoredGrants, run: &str, operator: &str) -> Outcome {
+    /// Records the decision of a person, unless somebody has decided otherwise meanwhile; `by` is for the record. Blocks.
+    pub(in crate::server) fn record(&self, runs: &StoredRuns, grants: &StoredGrants, run: &str, by: &str) -> Outcome {
         if let Action::Settle { happened: Some(result) } = &self.action
             && let Err(problem) = serde_json::from_str::<IgnoredAny>(result)
         {
             let problem = format!("expected the result of the call as JSON, such as {{\"id\": 1}}: {problem}");
             return Outcome::Returned(Returned { call: self.calls[0].clone(), result: result.clone(), problem });
         }
-        let by = format!("the approvals page, by {operator}");
         let key = match runs.find(run) {
             Ok(Some((_, Ok(run)))) if run.is_expired() => return Outcome::Expired,
             Ok(Some((key, Ok(_)))) => key,
@@ -111,7 +111,7 @@ impl FormDecision {
             Ok(None) => return Outcome::Missing,
             Err(problem) => return Outcome::Unavailable(problem.to_string()),
         };
-        let problem = match runs.change(&key, |run| self.apply(run, &by)) {
+        let problem = match runs.change(&key, |run| self.apply(run, by)) {
             Ok(None) => return Outcome::Recorded,
             Ok(Some(grant)) => {
                 return match grants.give(&key.principal, &grant) {
@@ -145,6 +145,10 @@ impl FormDecision {
                 self.compare(run, false)?;
                 self.calls.iter().try_for_each(|call| run.decide(call, None, by).map(drop))
             }
+            Action::DenyAll { reason } => {
+                self.compare(run, false)?;
+                self.calls.iter().try_for_each(|call| run.decide(call, Some(reason), by).map(drop))
+            }
             Action::Cancel => {
                 self.compare(run, true)?;
                 run.cancel(by)
@@ -164,4 +168,13 @@ impl FormDecision {
         }
         Err("the open calls of the run are no longer those that were shown".to_owned())
     }
+}
+
+/// Reads the reason of a denial.
+fn reason(field: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let reason = field("reason").unwrap_or_default().trim().to_owned();
+    if reason.chars().count() > LONGEST_REASON {
+        return Err(format!("expected a reason of at most {LONGEST_REASON} characters"));
+    }
+    Ok(if reason.is_empty() { NO_REASON.to_owned() } else { reason })
 }

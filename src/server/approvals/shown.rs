@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::server::policy::is_seen;
 
 /// Maximum size of a text in one piece, in bytes; a longer one has its own pages.
-pub(super) const PIECE: usize = 64 << 10;
+pub(in crate::server) const PIECE: usize = 64 << 10;
 
 /// The part of a text that is shown of each value when a page has no room left, in bytes.
 const LEAST: usize = 200;
 
 /// The bytes of texts that a page may still show.
-pub(super) struct Room(usize);
+pub(in crate::server) struct Room(usize);
 
 impl Room {
     /// Creates the room of one page.
-    pub(super) fn new() -> Room {
+    pub(in crate::server) fn new() -> Room {
         Room(1 << 20)
     }
 
     /// Takes room for a text; returns the part of it that is shown.
-    pub(super) fn take<'t>(&mut self, text: &'t str) -> &'t str {
+    pub(in crate::server) fn take<'t>(&mut self, text: &'t str) -> &'t str {
         let size = text.len().min(PIECE).min(self.0.max(LEAST));
         self.0 = self.0.saturating_sub(size);
         &text[..text.floor_char_boundary(size)]
@@ -31,14 +31,14 @@ impl Room {
 }
 
 /// Returns a text, or its beginning and its size if it is long.
-pub(super) fn beginning(text: &str) -> String {
+pub(in crate::server) fn beginning(text: &str) -> String {
     let most = text.floor_char_boundary(4_000);
     if most == text.len() { text.to_owned() } else { format!("{}… ({} in all)", &text[..most], size(text.len())) }
 }
 
 /// Shows a text with its line breaks. A character that cannot be seen, or that changes the direction of writing, is
 /// shown as its escape, set off from the text around it.
-pub(super) fn marked(text: &str) -> Markup {
+pub(in crate::server) fn marked(text: &str) -> Markup {
     let (mut pieces, mut plain, mut escapes) = (Vec::new(), String::new(), String::new());
     for c in text.chars() {
         if c == '\n' || is_seen(c) {
@@ -63,7 +63,7 @@ pub(super) fn marked(text: &str) -> Markup {
 }
 
 /// Shows a text on one line, such as a name.
-pub(super) fn marked_line(text: &str) -> Markup {
+pub(in crate::server) fn marked_line(text: &str) -> Markup {
     let lines: Vec<&str> = text.split('\n').collect();
     html! {
         bdi {
@@ -82,7 +82,7 @@ fn flush(pieces: &mut Vec<(String, bool)>, piece: &mut String, is_escape: bool) 
 }
 
 /// Returns a value as it is shown: a text as it is, all others as JSON.
-pub(super) fn text_of(value: &Value) -> String {
+pub(in crate::server) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => format!("{other:#}"),
@@ -90,7 +90,7 @@ pub(super) fn text_of(value: &Value) -> String {
 }
 
 /// Describes the type of a value, and its size if it has one.
-pub(super) fn kind_of(value: &Value) -> String {
+pub(in crate::server) fn kind_of(value: &Value) -> String {
     let bytes = || size(text_of(value).len());
     match value {
         Value::Null => "null".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn kind_of(value: &Value) -> String {
 }
 
 /// Returns a size in words: `1 byte`, `640 bytes`, `12.3 kB`.
-pub(super) fn size(bytes: usize) -> String {
+pub(in crate::server) fn size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
         0..1_000 => format!("{bytes} bytes"),
@@ -128,7 +128,7 @@ fn duration(time: Duration) -> String {
 }
 
 /// Shows a moment: how far it is away, with its date and time.
-pub(super) fn moment(at: SystemTime) -> Markup {
+pub(in crate::server) fn moment(at: SystemTime) -> Markup {
     let words = match at.duration_since(SystemTime::now()) {
         Ok(left) => format!("in {}", duration(left)),
         Err(past) => format!("{} ago", duration(past.duration())),
