@@ -30,7 +30,7 @@ impl Home {
         self.0.path().join(file)
     }
 
-    fn write(&self, file: &str, text: &str) -> PathBuf {
+    pub fn write(&self, file: &str, text: &str) -> PathBuf {
         let file = self.path(file);
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         std::fs::write(&file, text).expect("written");
@@ -86,12 +86,12 @@ fn said(output: &Output) -> String {
 }
 
 /// Ends a client's server, as the client does when it is restarted.
-fn end(mut client: Client) {
+pub fn end(mut client: Client) {
     client.close();
     client.wait();
 }
 
-fn mailbox() -> Value {
+pub fn mailbox() -> Value {
     json!({"command": LISPBOX, "args": ["sample-mailbox"]})
 }
 
@@ -581,7 +581,7 @@ fn a_form_that_nobody_is_shown_makes_the_run_wait_for_another_door() {
 }
 
 #[test]
-fn a_form_that_is_cancelled_at_once_makes_the_run_wait_unless_a_person_has_answered_before() {
+fn a_form_that_is_refused_at_once_makes_the_run_wait_unless_a_person_has_answered_before() {
     let home = Home::new().with_notes();
     let answering = |client: &mut Client, line: &str, result: Value| {
         let call = begin(client, &format!("(notes/share {{:line {line:?}}})"));
@@ -595,9 +595,11 @@ fn a_form_that_is_cancelled_at_once_makes_the_run_wait_unless_a_person_has_answe
         }
     };
     let (cancel, yes) = (json!({"action": "cancel"}), json!({"action": "accept", "content": {"allow": true}}));
-    let mut client = Client::start_at_home(home.0.path(), &[], json!({"elicitation": {}}));
-    let waits = answering(&mut client, "one", cancel.clone());
-    assert!(waits.text.contains("`lispbox approvals open`"), "{}", waits.text);
+    for no in [cancel.clone(), json!({"action": "decline"})] {
+        let mut client = Client::start_at_home(home.0.path(), &[], json!({"elicitation": {}}));
+        let waits = answering(&mut client, "one", no);
+        assert!(waits.text.contains("`lispbox approvals open`"), "{}", waits.text);
+    }
 
     let mut client = Client::start_at_home(home.0.path(), &[], json!({"elicitation": {}}));
     assert!(!answering(&mut client, "two", yes).is_error);

@@ -15,6 +15,7 @@ mod desktop;
 mod end_to_end;
 mod first_use;
 mod pages;
+mod recorded_clients;
 mod rehearsals;
 mod repl;
 mod run_keys;

@@ -70,7 +70,10 @@ impl Client {
     }
 
     fn shake_hands(&mut self, capabilities: Value) {
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
+        self.greet(json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}}));
+    }
+
+    fn greet(&mut self, hello: Value) {
         let answer = self.request("initialize", hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "lispbox", "{answer}");
         self.notify("notifications/initialized", json!({}));
@@ -118,6 +121,19 @@ impl Client {
     /// Starts the server as a program with a window does: with a home folder and hardly any environment. Its log is the
     /// file `log` in that folder.
     pub fn start_at_home(home: &Path, arguments: &[&str], capabilities: Value) -> Client {
+        let mut client = Client::launch_at_home(home, arguments);
+        client.shake_hands(capabilities);
+        client
+    }
+
+    /// Starts the server like [`Client::start_at_home`], for a client that says this in `initialize`.
+    pub fn start_at_home_as(home: &Path, arguments: &[&str], hello: Value) -> Client {
+        let mut client = Client::launch_at_home(home, arguments);
+        client.greet(hello);
+        client
+    }
+
+    fn launch_at_home(home: &Path, arguments: &[&str]) -> Client {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
         command
             .arg("serve")
@@ -127,9 +143,7 @@ impl Client {
             .env("HOME", home)
             .env("PATH", "/usr/bin:/bin");
         let log = std::fs::OpenOptions::new().create(true).append(true).open(home.join("log")).expect("a log");
-        let mut client = Client::of(command, log.into(), tempfile::tempdir().expect("a folder"));
-        client.shake_hands(capabilities);
-        client
+        Client::of(command, log.into(), tempfile::tempdir().expect("a folder"))
     }
 
     fn of(mut command: Command, log: Stdio, folder: tempfile::TempDir) -> Client {

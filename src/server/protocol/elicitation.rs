@@ -29,8 +29,8 @@ struct Asked {
 enum Heard {
     /// A person has answered.
     Answer(Answer),
-    /// The form was cancelled before a person can have read it.
-    CancelledAtOnce,
+    /// The form was declined or cancelled before a person can have read it: some clients do so in place of showing it.
+    RefusedAtOnce,
     /// Nothing in time, or an error; the reason, as a clause.
     Nothing(String),
     /// Nothing, since the call has ended.
@@ -90,7 +90,7 @@ impl Approver for AskingClient {
             let Some((next, doors)) = &self.otherwise else {
                 return match self.heard(question, patience).await {
                     Heard::Answer(answer) => answer,
-                    Heard::CancelledAtOnce => Answer::No,
+                    Heard::RefusedAtOnce => Answer::No,
                     Heard::Nothing(reason) => Answer::Unavailable(reason),
                     Heard::Over => Answer::Unavailable("the call has ended".to_owned()),
                 };
@@ -101,10 +101,10 @@ impl Approver for AskingClient {
                     doors.shown();
                     answer
                 }
-                Heard::CancelledAtOnce if doors.shows_forms() => Answer::No,
-                heard @ (Heard::CancelledAtOnce | Heard::Nothing(_)) => {
+                Heard::RefusedAtOnce if doors.shows_forms() => Answer::No,
+                heard @ (Heard::RefusedAtOnce | Heard::Nothing(_)) => {
                     // Too short a time says nothing about the client.
-                    if matches!(heard, Heard::CancelledAtOnce) || patience >= UNPROVEN {
+                    if matches!(heard, Heard::RefusedAtOnce) || patience >= UNPROVEN {
                         doors.not_shown();
                     }
                     next.ask(question, patience).await
@@ -157,7 +157,7 @@ async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -
             let is_set = answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&true.into());
             Heard::Answer(if is_set { Answer::Yes } else { Answer::No })
         }
-        Ok(answer) if answer.action == ElicitationAction::Cancel && asked.elapsed() < AT_ONCE => Heard::CancelledAtOnce,
+        Ok(_) if asked.elapsed() < AT_ONCE => Heard::RefusedAtOnce,
         Ok(_) => Heard::Answer(Answer::No),
         Err(problem) => Heard::Nothing(format!("the client did not ask: {problem}")),
     }
