@@ -70,10 +70,18 @@ pub(in crate::server) fn names_a_secret(name: &str) -> bool {
     let name = kebab(name.trim());
     let words = || name.split(|c: char| !c.is_alphanumeric()).map(|word| word.trim_end_matches(char::is_numeric));
     let joined: String = words().collect();
-    PARTS.iter().any(|part| joined.contains(part))
+    has_part(&joined)
         || words().any(|word| {
             WORDS.contains(&word) || (ENDS.iter().any(|end| word.ends_with(end)) && !OTHERS.contains(&word))
         })
+}
+
+/// True for a name with one of the [`PARTS`]. Names are short, so that to look at each place costs less than to prepare a
+/// search for each part.
+fn has_part(name: &str) -> bool {
+    let name = name.as_bytes();
+    let is_at = |rest: &[u8], part: &str| rest[0] == part.as_bytes()[0] && rest.starts_with(part.as_bytes());
+    (0..name.len()).any(|at| PARTS.iter().any(|part| is_at(&name[at..], part)))
 }
 
 /// True for an environment variable whose value is a secret. The working folder, which Unix shells keep in `PWD`, is
