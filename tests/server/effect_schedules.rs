@@ -196,6 +196,10 @@ impl Server<'_> {
             arguments["repeat"] = json!(true);
             answer = self.awaited(&arguments);
         }
+        if answer.text.starts_with("RunNotResumed: the run has ended") {
+            // An attempt in a store is not cancelled with its request.
+            answer = self.client.call("lisp_eval", json!({"run": self.run}));
+        }
         answer
     }
 }
