@@ -258,3 +258,79 @@ fn a_client_that_goes_away_ends_its_evaluation() {
     until(&|| !is_leased());
     assert_eq!(server.eval("", "n", Some(&session)), ("1".to_owned(), false));
 }
+
+#[test]
+fn a_page_of_an_allowed_origin_can_use_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = tokens_file(folder.path(), &json!({"ann": "${ANN}"}));
+    let arguments = ["--origin", "https://app.example.com:443", "--tokens", &file.to_string_lossy()];
+    let server = Server::start(&arguments, &[("ANN", "ann-ann-ann-ann-ann")]);
+    let page = "Origin: https://app.example.com\r\n";
+    let asks = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type,mcp-session-id\r\n";
+    for path in ["/mcp", "/mcp/"] {
+        let allowed = server.request("OPTIONS", path, &format!("{page}{asks}"), b"");
+        let headers =
+            ["origin", "methods", "headers"].map(|name| allowed.header(&format!("access-control-allow-{name}")));
+        let expected = ["https://app.example.com", "GET, POST, DELETE", "content-type,mcp-session-id"].map(Some);
+        assert_eq!((allowed.status, headers), (204, expected), "a preflight has no token");
+    }
+    for response in [
+        server.call(&format!("{ANN}{page}"), "lisp_eval", json!({"program": "1"})),
+        server.call(page, "lisp_eval", json!({"program": "1"})),
+    ] {
+        assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example.com"));
+        let exposed = response.header("access-control-expose-headers").expect("exposed");
+        assert!(exposed.starts_with("Mcp-Session-Id, "), "{exposed}");
+        assert_eq!(response.header("vary"), Some("Origin"));
+    }
+    let other = "Origin: https://evil.example.com\r\n";
+    let refused = server.request("OPTIONS", "/mcp", &format!("{other}{asks}"), b"");
+    assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None));
+    let refused = server.call(&format!("{ANN}{other}"), "lisp_eval", json!({"program": "1"}));
+    assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None));
+    assert!(refused.body.contains("`--origin`"), "{}", refused.body);
+    let own = server.call(ANN, "lisp_eval", json!({"program": "1"}));
+    assert_eq!(own.header("access-control-allow-origin"), None, "no page asked");
+}
+
+#[test]
+fn a_client_that_does_not_name_event_streams_is_answered_in_json() {
+    let server = Server::start(&[], &[]);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    for accept in ["", "Accept: */*\r\n", "Accept: application/json\r\n"] {
+        let headers = format!("Content-Type: application/json\r\n{accept}");
+        let post = |headers: &str, message: &serde_json::Value| {
+            server.request("POST", "/mcp", headers, message.to_string().as_bytes())
+        };
+        let begun = post(&headers, &hello);
+        assert_eq!((begun.status, begun.header("content-type")), (200, Some("application/json")), "{accept}");
+        assert_eq!(begun.message()["result"]["serverInfo"]["name"], "lispbox");
+        let session = begun.header("mcp-session-id").expect("a session").to_owned();
+        let headers = format!("{headers}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-06-18\r\n");
+        post(&headers, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        // Its progress is reported before it ends.
+        let program = "(reduce + (range 3000000))";
+        let params = json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": {"progressToken": 7}});
+        let reply = post(&headers, &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}));
+        assert_eq!(reply.header("content-type"), Some("application/json"), "{accept}");
+        assert!(reply.result().0.starts_with("4499998500000"), "{}", reply.body);
+    }
+    let refused = server.request("POST", "/mcp", "Content-Type: application/json\r\nAccept: text/html\r\n", b"{}");
+    assert_eq!(refused.status, 406);
+}
+
+#[test]
+fn a_request_that_lacks_something_is_told_what() {
+    let server = Server::start(&[], &[]);
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}}});
+    let refused = server.post("", &message);
+    let expected = "`initialize` needs `params.clientInfo` (an object with `name` and `version`)";
+    assert_eq!((refused.status, &refused.message()["error"]["message"]), (400, &json!(expected)));
+    let host = server.request("POST", "/mcp", "Host: box.example.com:80\r\n", b"{}");
+    assert_eq!(host.status, 403, "{}", host.body);
+    assert!(
+        host.body.contains("`box.example.com:80` is no name of this server; start it with `--host box.example.com`")
+    );
+}

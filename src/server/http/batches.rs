@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::server::transport::batch::{self, Item};
+use crate::server::transport::unfit;
 
 use super::refusal::{RetryLater, error, failed};
 
@@ -70,7 +71,7 @@ async fn reply(parts: &Parts, item: &Item<'_>, next: &Next) -> Option<Box<RawVal
     match events.chain([&*body]).find(|text| answers(text, id)) {
         Some(text) => raw(text.trim().to_owned()),
         None if status == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            raw(error(ErrorCode::INVALID_REQUEST, Some(id.clone()), batch::NO_MESSAGE))
+            raw(error(ErrorCode::INVALID_REQUEST, Some(id.clone()), &unfit::reason(text.as_bytes())))
         }
         None => raw(error(ErrorCode::INTERNAL_ERROR, Some(id.clone()), &format!("there is no reply: HTTP {status}"))),
     }

@@ -2,11 +2,17 @@
 
 use std::net::IpAddr;
 
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri, Version, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, Version, header};
+
+use crate::server::text::cut;
+
+/// Maximum size of the text of a refusal, in bytes.
+const LARGEST_REFUSAL: usize = 1_024;
 
 /// Rejects a request with an ambiguous target host: the host that a proxy or a browser checked must be the host that
 /// this server checks.
@@ -52,6 +58,34 @@ pub(super) fn has_known_host(headers: &HeaderMap, hosts: &[String]) -> bool {
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     let is_known = |known: &String| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host);
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok() || hosts.iter().any(is_known)
+}
+
+/// Completes the refusal of a request whose `Host` or `Origin` is not allowed: with the host, and the option that allows
+/// it.
+pub(super) async fn named(host: Option<&HeaderValue>, refusal: Response) -> Response {
+    let (mut parts, body) = refusal.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST_REFUSAL).await else { return parts.status.into_response() };
+    let said = String::from_utf8_lossy(&body);
+    let host = host.map(|host| cut(&String::from_utf8_lossy(host.as_bytes()), 100)).unwrap_or_default();
+    let text = match &*said {
+        "Forbidden: Host header is not allowed" => {
+            format!("{said}: `{host}` is no name of this server; start it with `--host {}`\n", name_of(&host))
+        }
+        "Forbidden: Origin header is not allowed" => {
+            format!("{said}: start the server with `--origin`, followed by the origin of the page, to allow it\n")
+        }
+        _ => said.into_owned(),
+    };
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(text))
+}
+
+/// Returns the name in a host that may have a port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
 }
 
 /// Returns the host name and the port of an authority in a canonical form that can be compared.

@@ -26,8 +26,11 @@ use crate::server::transport::buffer_space::BufferSpace;
 use crate::server::transport::cursor;
 use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lines;
+use crate::server::transport::unfit;
 
+use super::accepted::{self, JsonAlone};
 use super::connections::Peer;
+use super::heads;
 use super::principals::Known;
 use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
 use super::rates::Rates;
@@ -129,6 +132,11 @@ impl Intake {
         Ok(known)
     }
 
+    /// Counts a request as [`Intake::counted`] does; returns the refusal of one beyond the limit.
+    pub(super) fn excess(&self, request: &Request) -> Option<Response> {
+        self.counted(request).err().map(|later| later.response(None))
+    }
+
     fn known(&self, headers: &HeaderMap) -> Result<Known, Unauthorized> {
         if !self.directory.needs_token() {
             return Ok(Known::everybody());
@@ -216,6 +224,9 @@ pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Requ
         },
         false => None,
     };
+    if let Some(alone) = accepted::complete(&request.method().clone(), request.headers_mut()) {
+        request.extensions_mut().insert(alone);
+    }
     request.extensions_mut().insert(Principal(known.principal.to_string()));
     request.extensions_mut().insert(SessionGuard { _session: session.clone() });
     let handling = async {
@@ -401,11 +412,21 @@ async fn one(
     next: Next,
 ) -> Response {
     let is_json = is_json(&parts.headers);
+    let host = parts.headers.get(header::HOST).cloned();
+    let is_json_alone = parts.extensions.get::<JsonAlone>().is_some();
+    let explained = (bytes.len() <= unfit::LARGEST).then(|| bytes.clone()).unwrap_or_default();
     let request = Request::from_parts(parts, Body::from(bytes));
     match as_beginner(principal, next.run(request)).await {
         Ok(response) if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
-            failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, id, batch::NO_MESSAGE)
+            failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, id, &unfit::reason(&explained))
         }
+        // rmcp takes a malformed `initialize` for a request of another kind.
+        Ok(response) if response.status() == StatusCode::BAD_REQUEST => match unfit::lack(&explained) {
+            Some(lack) => failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS, id, &lack),
+            None => response,
+        },
+        Ok(response) if response.status() == StatusCode::FORBIDDEN => heads::named(host.as_ref(), response).await,
+        Ok(response) if is_json_alone => accepted::as_json(response, id.as_ref()).await,
         Ok(response) => response,
         Err(later) => later.response(id),
     }

@@ -4,12 +4,14 @@
 //! rmcp implements the protocol. Requests are checked before they reach it: the caller is authenticated by a bearer
 //! token, and a message must be decodable at bounded cost. TLS is left to a reverse proxy.
 
+mod accepted;
 mod approvals;
 mod batches;
 mod connections;
 mod heads;
 mod intake;
 mod local_page;
+mod pages;
 mod principals;
 mod protocol_sessions;
 mod rates;
@@ -27,8 +29,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures::future::BoxFuture;
 use http::StatusCode;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -44,6 +49,7 @@ use crate::server::transport::lines::LARGEST_LINE;
 
 use approvals::{Approvals, Site};
 use intake::{Intake, count, take_in};
+use pages::{Pages, share};
 use protocol_sessions::ProtocolSessions;
 use readiness::Readiness;
 use tokens::Directory;
@@ -301,6 +307,12 @@ fn router<Handler: ServerHandler>(
         .enforce_origin_validation();
     config.allowed_hosts.extend(http.hosts);
     let service = StreamableHttpService::new(move || Ok(handler()), intake.sessions(), config);
+    let (judge, counting) = (service.clone(), Arc::clone(&intake));
+    let judge = move |request: Request| -> BoxFuture<'static, Response> {
+        let judge = judge.clone();
+        Box::pin(async move { judge.handle(request).await.into_response() })
+    };
+    let pages = Pages::new(judge, move |request| counting.excess(request));
     let ready = Arc::new(ready);
     let ready = move || async move {
         let (readiness, is_stopping) = &*ready;
@@ -319,6 +331,7 @@ fn router<Handler: ServerHandler>(
         .route_service("/mcp/", service)
         .merge(metrics)
         .layer(from_fn_with_state(intake, take_in))
+        .layer(from_fn_with_state(pages, share))
         .merge(counted)
         .route("/healthz", get(|| async { "ok\n" }))
         .layer(from_fn(heads::of_one_host))

@@ -134,6 +134,11 @@ impl Batches {
         }
     }
 
+    /// True while a request that negotiates the revision has no answer.
+    pub(in crate::server) fn are_open(&self) -> bool {
+        self.initialize.is_some()
+    }
+
     /// Begins a batch with the replies that exist and the requests that are pending. Returns the text of the replies if
     /// none is pending.
     pub(in crate::server) fn begin(&mut self, waiting: HashSet<RequestId>, replies: Vec<Vec<u8>>) -> Option<Vec<u8>> {

@@ -71,6 +71,11 @@ impl Envelope {
         self.marks
     }
 
+    /// True if an object, an array or a text has not ended.
+    pub(in crate::server) fn is_open(&self) -> bool {
+        self.depth > 0 || self.string != StringState::Outside
+    }
+
     /// True for an array of messages, a batch of older protocol revisions.
     pub(in crate::server) fn is_batch(&self) -> bool {
         self.batch

@@ -19,6 +19,12 @@ pub(in crate::server) use text::forgiven;
 /// The key of the metadata under which a result of a tool names the parts that were dropped from it.
 pub(in crate::server) const DROPPED: &str = "lispbox/dropped";
 
+/// The key of the metadata of a tool that runs as a task alone.
+pub(in crate::server) const TASK_ONLY: &str = "lispbox/task-only";
+
+/// The key by which a tool says whether it runs as a task. rmcp does not know it.
+const TASK_SUPPORT: &[u8] = b"\"taskSupport\"";
+
 /// The names of these parts. A server may write anything under the key.
 pub(in crate::server) const PARTS: [&str; 4] = ["isError", "annotations", "_meta", NO_TEXT];
 
@@ -57,7 +63,7 @@ pub(in crate::server) fn read_and_compare<Role: ServiceRole>(
 ) -> Result<(RxJsonRpcMessage<Role>, bool), serde_json::Error> {
     let strict = serde_json::from_slice::<RxJsonRpcMessage<Role>>(text);
     let (mut message, is_mended) = match strict {
-        Ok(message) if is_understood(&message) => (message, false),
+        Ok(message) if is_understood(&message, text) => (message, false),
         strict => {
             let mended = mended(text).and_then(|value| serde_json::from_value::<RxJsonRpcMessage<Role>>(value).ok());
             (mended.map_or(strict, Ok)?, true)
@@ -68,10 +74,11 @@ pub(in crate::server) fn read_and_compare<Role: ServiceRole>(
 }
 
 /// True if a reply has one of the types of results that MCP defines, and no part that they represent wrongly.
-fn is_understood<Req, Resp: Any, Not>(message: &JsonRpcMessage<Req, Resp, Not>) -> bool {
+fn is_understood<Req, Resp: Any, Not>(message: &JsonRpcMessage<Req, Resp, Not>, text: &[u8]) -> bool {
     let JsonRpcMessage::Response(response) = message else { return true };
     match (&response.result as &dyn Any).downcast_ref::<ServerResult>() {
         Some(ServerResult::CustomResult(_)) => false,
+        Some(ServerResult::ListToolsResult(_)) => memchr::memmem::find(text, TASK_SUPPORT).is_none(),
         // `null`, and an empty object beside a text, stand for nothing.
         Some(ServerResult::CallToolResult(result)) => match &result.structured_content {
             Some(Value::Null) => false,

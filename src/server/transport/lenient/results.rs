@@ -3,7 +3,7 @@
 use rmcp::model::Annotations;
 use serde_json::{Map, Value, json};
 
-use super::{DROPPED, as_text};
+use super::{DROPPED, TASK_ONLY, as_text};
 
 /// The form of an image by the beginning of its base64 text.
 const IMAGES: &[(&str, &str)] =
@@ -119,6 +119,11 @@ fn mend_tools(fields: &mut Map<String, Value>) {
             if tool.get(key).is_some_and(is_empty_array) {
                 tool.shift_remove(key);
             }
+        }
+        let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
+        if support.is_some_and(|support| support == "required") {
+            let meta = tool.entry("_meta").or_insert_with(|| json!({}));
+            meta.as_object_mut().into_iter().for_each(|meta| drop(meta.insert(TASK_ONLY.to_owned(), json!(true))));
         }
         match tool.get_mut("inputSchema") {
             Some(schema) if is_empty_array(schema) => *schema = json!({"type": "object"}),

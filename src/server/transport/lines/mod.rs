@@ -7,6 +7,11 @@
 //! into its timeout.
 //!
 //! It also provides back-pressure: it accepts nothing while too much is owed to the peer; see [`super::backlog`].
+//!
+//! Of servers, it also reads messages that do not stand on a line each; see [`pieces`].
+
+mod pieces;
+mod reading;
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -17,7 +22,6 @@ use futures::future::Either;
 use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
@@ -28,81 +32,19 @@ use super::backlog::{Backlog, Kind, MOST_REQUESTS};
 use super::batch::{self, Batches, Item, Outgoing};
 use super::cursor;
 use super::envelope::{Envelope, LONGEST_ID};
-use super::lenient::{self, Waits};
+use super::lenient::Waits;
+use super::unfit;
+use pieces::{Piece, Pieces};
+use reading::{Unreadable, read_item, read_message};
+
+pub(in crate::server) use reading::{MOST_MARKS, UNREADABLE, bytes_of, problem_of};
 
 /// Default maximum size of an accepted message: 16 MiB.
 pub(in crate::server) const LARGEST_LINE: usize = 16 << 20;
 
-/// The code of errors that replace a message which could not be accepted.
-pub(in crate::server) const UNREADABLE: ErrorCode = ErrorCode(-32099);
-
-/// Maximum nesting depth; deeper messages are not decoded. serde_json stops at 128 levels, because decoding and
-/// dropping take stack in proportion. rmcp's own layers are within this number.
-const DEEPEST: u32 = 120;
-
-/// Maximum number of values and keys; larger messages are not decoded. Two bytes of a line take up to 350 bytes while
-/// rmcp decodes them.
-pub(in crate::server) const MOST_MARKS: u64 = 1_000_000;
-
 /// The time without any progress on a connection that owes too much, after which we check that its peer is still
 /// connected.
 const STUCK: Duration = Duration::from_secs(1);
-
-/// The reason for which a message of a peer is unreadable.
-enum Unreadable {
-    Large {
-        bytes: u64,
-        most: usize,
-    },
-    Deep(u32),
-    Many(u64),
-    Odd(String),
-    /// A malformed batch, or a batch in a session of a revision without batches.
-    Batch(String),
-}
-
-impl Unreadable {
-    /// Returns the problem of a message that is nested too deeply.
-    fn deep(envelope: &Envelope) -> Option<Unreadable> {
-        let depth = envelope.deepest();
-        (depth > DEEPEST).then_some(Unreadable::Deep(depth))
-    }
-
-    /// Returns the problem of a message that has too many values.
-    fn many(envelope: &Envelope) -> Option<Unreadable> {
-        let marks = envelope.marks();
-        (marks > MOST_MARKS).then_some(Unreadable::Many(marks))
-    }
-
-    fn error(&self) -> ErrorData {
-        let (message, data) = match self {
-            Unreadable::Batch(problem) => return ErrorData::new(ErrorCode::INVALID_REQUEST, problem.clone(), None),
-            Unreadable::Large { bytes, most } => {
-                (format!("the message has {bytes} bytes; at most {most} are accepted"), json!({ "bytes": bytes }))
-            }
-            Unreadable::Deep(depth) => (
-                format!("the message is nested {depth} levels deep; at most {DEEPEST} are accepted"),
-                json!({ "depth": depth }),
-            ),
-            Unreadable::Many(marks) => (
-                format!("the message has about {marks} values and keys; at most {MOST_MARKS} are accepted"),
-                json!({ "values": marks }),
-            ),
-            Unreadable::Odd(problem) => (format!("the message is not JSON-RPC: {problem}"), json!({})),
-        };
-        ErrorData::new(UNREADABLE, message, Some(data))
-    }
-}
-
-/// Returns why a message must not be decoded, if so.
-pub(in crate::server) fn problem_of(envelope: &Envelope) -> Option<ErrorData> {
-    Unreadable::deep(envelope).or_else(|| Unreadable::many(envelope)).map(|unreadable| unreadable.error())
-}
-
-/// Returns the number of bytes if an error of [`UNREADABLE`] replaces a message that was too large.
-pub(in crate::server) fn bytes_of(error: &ErrorData) -> Option<u64> {
-    error.data.as_ref()?.get("bytes")?.as_u64()
-}
 
 /// The destination of a transport's lines.
 pub(in crate::server) trait Outlet: Clone + Send + Sync + 'static {
@@ -147,6 +89,9 @@ impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
     }
 }
 
+/// A message that was decoded, if there is one.
+type Decoded<Role> = Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)>;
+
 /// A transport that reads lines from a byte stream and writes them to an [`Outlet`].
 pub(in crate::server) struct Lines<Read, Out> {
     read: BufReader<Read>,
@@ -165,6 +110,8 @@ pub(in crate::server) struct Lines<Read, Out> {
     batches: Batches,
     /// Messages of a batch that have not been accepted yet.
     of_batch: VecDeque<Box<RawValue>>,
+    /// Towards a server: the beginning of a message that does not stand on a line.
+    pieces: Pieces,
     /// Towards a server: our requests that it has not answered.
     unanswered: HashSet<RequestId>,
     /// Cancelled when the peer closes either side.
@@ -205,6 +152,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             answers: JoinSet::new(),
             batches: Batches::default(),
             of_batch: VecDeque::new(),
+            pieces: Pieces::default(),
             unanswered: HashSet::new(),
             ended,
             finish: None,
@@ -271,13 +219,13 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
                     return None;
                 }
             };
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let taken = newline.map_or(available.len(), |place| place + 1);
+            let (taken, is_end) = self.pieces.end_in(available);
             let piece = &available[..taken];
             if let Some(scan) = &mut self.oversized {
                 scan.feed(piece);
             } else if self.line.len() + taken > self.largest {
-                let mut scan = Envelope::of(&self.line);
+                let mut scan = self.pieces.begun();
+                scan.feed(&self.line);
                 scan.feed(piece);
                 self.oversized = Some(scan);
                 self.line = Vec::new();
@@ -285,7 +233,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
                 self.line.extend_from_slice(piece);
             }
             self.read.consume(taken);
-            if newline.is_some() {
+            if is_end && !self.pieces.take_header(&mut self.line) {
                 return Some(self.oversized.take());
             }
         }
@@ -317,8 +265,8 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             if line.is_some()
                 && let Some(message) = self.of_batch.pop_front()
             {
-                // It was decoded before, so decoding succeeds.
-                match serde_json::from_str(message.get()).ok().and_then(|message| self.taken_in::<Role>(message)) {
+                let read = read_item::<Role>(message.get().as_bytes(), self.waits());
+                match read.and_then(|message| self.taken_in::<Role>(message)) {
                     Some(message) => return Some(message),
                     None => continue,
                 }
@@ -332,43 +280,21 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                 while self.answers.join_next().await.is_some() {}
                 return None;
             };
-            let (envelope, problem) = match oversized {
-                Some(envelope) => {
-                    let bytes = envelope.bytes();
-                    (envelope, Unreadable::Large { bytes, most: self.largest })
-                }
-                None => {
-                    let line = std::mem::take(&mut self.line);
-                    if !Role::IS_CLIENT {
-                        self.batches.comes(&line);
-                    }
-                    let wrong_cursor = if Role::IS_CLIENT { None } else { cursor::problem(&line) };
-                    let mut unanswered = self.unanswered.iter();
-                    let waits = match (unanswered.next(), unanswered.next()) {
-                        (Some(id), None) => Waits::Only(id),
-                        _ => Waits::Nobody,
-                    };
-                    let read = read_message::<Role>(&line, waits);
-                    if let (Ok(Some(_)), Some(problem)) = (&read, wrong_cursor) {
-                        let error = ErrorData::invalid_params(problem, None);
-                        self.answer::<Role>(error, Envelope::of(&line).id());
-                        continue;
-                    }
-                    match read {
-                        Err((envelope, Unreadable::Batch(_))) if !Role::IS_CLIENT && self.batches.are_known() => {
-                            match self.batch::<Role>(&line) {
-                                Ok(()) => continue,
-                                Err(problem) => (envelope, Unreadable::Batch(problem)),
-                            }
-                        }
-                        Ok(Some(message)) => match self.taken_in::<Role>(message) {
-                            Some(message) => return Some(message),
-                            None => continue,
-                        },
-                        Ok(None) => continue,
-                        Err(unreadable) => unreadable,
-                    }
-                }
+            let read = match oversized {
+                Some(envelope) => match self.pieces.go_on(envelope) {
+                    Some(envelope) => Err(self.large(envelope)),
+                    None => Ok(None),
+                },
+                None if Role::IS_CLIENT => self.read_of_server::<Role>(),
+                None => self.read_of_client::<Role>(),
+            };
+            let (envelope, problem) = match read {
+                Ok(Some(message)) => match self.taken_in::<Role>(message) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                },
+                Ok(None) => continue,
+                Err(unreadable) => unreadable,
             };
             // An unreadable response becomes an error response for the waiting caller. An unreadable request is
             // answered with an error, without an identity if the identity is unreadable.
@@ -392,6 +318,62 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
 }
 
 impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
+    /// Decodes the line of a client; `None` if it is no message, or was answered or taken apart.
+    fn read_of_client<Role: ServiceRole>(&mut self) -> Decoded<Role> {
+        let line = std::mem::take(&mut self.line);
+        self.batches.comes(&line);
+        let wrong = match cursor::problem(&line) {
+            // rmcp takes a malformed `initialize` for a request of another kind.
+            None if self.batches.are_open() => unfit::lack(&line),
+            wrong => wrong.map(str::to_owned),
+        };
+        match (read_message::<Role>(&line, Waits::Nobody), wrong) {
+            (Ok(Some(_)), Some(problem)) => {
+                let error = ErrorData::invalid_params(problem, None);
+                self.answer::<Role>(error, Envelope::of(&line).id());
+                Ok(None)
+            }
+            (Err((envelope, Unreadable::Batch(_))), _) if self.batches.are_known() => match self.batch::<Role>(&line) {
+                Ok(()) => Ok(None),
+                Err(problem) => Err((envelope, Unreadable::Batch(problem))),
+            },
+            (Err((envelope, Unreadable::Odd(_))), _) if envelope.has_method() => {
+                Err((envelope, Unreadable::Unfit(unfit::reason(&line))))
+            }
+            (read, _) => read,
+        }
+    }
+
+    /// Decodes the line of a server; `None` if it is no message, only a part of one, or was taken apart.
+    fn read_of_server<Role: ServiceRole>(&mut self) -> Decoded<Role> {
+        let line = std::mem::take(&mut self.line);
+        let read = read_message::<Role>(&line, self.waits());
+        let kind = match &read {
+            Ok(Some(_)) => pieces::Kind::Message,
+            Err((envelope, _)) if envelope.has_id() => pieces::Kind::Broken,
+            Ok(None) | Err(_) => pieces::Kind::Other,
+        };
+        let (line, read) = match self.pieces.add(line, kind, self.largest) {
+            Piece::Alone(line) => (line, read),
+            Piece::Part => return Ok(None),
+            Piece::Last(whole) => {
+                let read = read_message::<Role>(&whole, self.waits());
+                (whole, read)
+            }
+            Piece::Large(envelope) => return Err(self.large(envelope)),
+        };
+        read.or_else(|unreadable| {
+            self.of_batch.extend(pieces::several(&line).ok_or(unreadable)?);
+            Ok(None)
+        })
+    }
+
+    /// Returns the problem of a message over the maximum size.
+    fn large(&self, envelope: Envelope) -> (Envelope, Unreadable) {
+        let bytes = envelope.bytes();
+        (envelope, Unreadable::Large { bytes, most: self.largest })
+    }
+
     /// Updates the books for a message that was read; `None` if the message is not for the service.
     fn taken_in<Role: ServiceRole>(&mut self, message: RxJsonRpcMessage<Role>) -> Option<RxJsonRpcMessage<Role>> {
         match message {
@@ -433,6 +415,15 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 error.id.iter().for_each(|id| _ = self.unanswered.remove(id));
                 Some(message)
             }
+        }
+    }
+
+    /// Returns the request that waits for a reply without a fitting identity.
+    fn waits(&self) -> Waits<'_> {
+        let mut unanswered = self.unanswered.iter();
+        match (unanswered.next(), unanswered.next()) {
+            (Some(id), None) => Waits::Only(id),
+            _ => Waits::Nobody,
         }
     }
 
@@ -478,7 +469,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                     waiting.extend(id);
                     self.of_batch.push_back(message);
                 }
-                _ => refuse(ErrorCode::INVALID_REQUEST, id, batch::NO_MESSAGE),
+                _ => refuse(ErrorCode::INVALID_REQUEST, id, &unfit::reason(text.as_bytes())),
             }
         }
         if let Some(replies) = self.batches.begin(waiting, replies) {
@@ -539,41 +530,6 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
             outlet.write(line).await
         }
     }
-}
-
-/// Decodes one line; `None` for lines to be ignored: empty lines, log lines that a server prints by mistake,
-/// notifications of other protocols.
-fn read_message<Role: ServiceRole>(
-    line: &[u8],
-    waits: Waits<'_>,
-) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    // A value or key takes a byte and its mark, so that a short line need not be scanned twice.
-    if line.len() as u64 > 2 * MOST_MARKS {
-        let envelope = Envelope::of(line);
-        if let Some(many) = Unreadable::many(&envelope) {
-            return Err((envelope, many));
-        }
-    }
-    let read = if Role::IS_CLIENT { lenient::read::<Role>(line, waits) } else { serde_json::from_slice(line) };
-    let problem = match read {
-        Ok(message) => return Ok(Some(message)),
-        Err(problem) => problem,
-    };
-    let envelope = Envelope::of(line);
-    if !envelope.has_id() && !envelope.is_batch() {
-        tracing::debug!("ignored a line that is not a message");
-        return Ok(None);
-    }
-    let unreadable = if envelope.is_batch() {
-        Unreadable::Batch(batch::NO_BATCHES.to_owned())
-    } else {
-        Unreadable::deep(&envelope).unwrap_or_else(|| Unreadable::Odd(problem.to_string()))
-    };
-    Err((envelope, unreadable))
 }
 
 #[cfg(test)]

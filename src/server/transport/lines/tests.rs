@@ -1,6 +1,7 @@
 //! Tests of lines that are large, deeply nested, malformed or truncated.
 
 use rmcp::{RoleClient, RoleServer};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -66,4 +67,32 @@ async fn a_request_that_cannot_be_read_is_answered() {
     assert_eq!((&answer["id"], &answer["error"]["data"]["bytes"]), (&json!("q"), &json!(request.len())));
     let message = format!("the message has {} bytes; at most 100 are accepted", request.len());
     assert_eq!(answer["error"]["message"], message);
+}
+
+#[tokio::test]
+async fn messages_over_several_lines_are_put_together() {
+    let whole = br#"{"jsonrpc":"2.0","id":4,"result":{}}"#;
+    let pretty = b"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 3,\n  \"result\": {\"a\": \"}\"}\n}\n";
+    let cases: [(&[u8], &[i64]); 5] = [
+        (pretty, &[3, 4]),
+        // A line that looks like the beginning of a message is none once a whole one follows.
+        (b"{ starting\n", &[4]),
+        (b"[\n", &[4]),
+        (
+            b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}]\n",
+            &[1, 2, 4],
+        ),
+        (b"Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}", &[8, 4]),
+    ];
+    for (before, expected) in cases {
+        let input = [before, whole, b"\n"].concat();
+        let ids: Vec<i64> =
+            received(input, 1 << 20).await.iter().filter_map(|message| message["id"].as_i64()).collect();
+        assert_eq!(ids, expected, "{}", String::from_utf8_lossy(before));
+    }
+    let cut = received(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\n".to_vec(), 1 << 20).await;
+    assert_eq!(cut[0]["error"]["code"], -32099, "a message that was cut off is answered with an error at once");
+    let large = [b"{\n \"id\": 3,\n \"x\": \"".to_vec(), vec![b'x'; 5_000], b"\"\n}\n".to_vec()].concat();
+    let bytes = large.len();
+    assert_eq!(received(large, 4_000).await[0]["error"]["data"]["bytes"], bytes);
 }
