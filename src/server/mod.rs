@@ -82,7 +82,9 @@ pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_approvals, serve_http};
 pub use pins::{DiffLine, PinReport, Pins, Review};
-pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
+pub use policy::{
+    Answer, Approver, Decision, Effect, LaterCalls, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict,
+};
 pub use protocol::patience::ReplyWithin;
 pub use protocol::replies::ReplyForm;
 pub use quarantine::Quarantine;

@@ -187,6 +187,35 @@ fn a_check_says_what_works_and_what_does_not() {
 }
 
 #[test]
+fn a_check_says_about_which_tools_a_person_is_asked() {
+    let home = tempfile::tempdir().expect("a folder");
+    let tool = json!({"command": "true", "description": "x"});
+    let servers = |policy: Value| {
+        json!({"policy": policy, "local": {
+            "notes/delete_note": tool, "notes/send-note": tool, "notes/list_runs": tool, "notes/create": tool, "notes/sweep": tool}})
+    };
+    let check = |policy: Value| {
+        write(&home.path().join("servers.json"), &servers(policy).to_string());
+        let output = lispbox(home.path(), &["config", "check", "--config", "servers.json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        said(&output)
+    };
+    let text = check(json!({"ask": ["notes/sweep"]}));
+    assert!(text.contains("asks    notes: a person is asked about sweep\n"), "{text}");
+    let proposal = "unasked notes: nobody is asked about 2 tools that do not say what they do: delete_note, send-note, \
+                    which by their names do more than read; `policy: {defaults: {unannotated: by_name}}` asks\n";
+    assert!(text.contains(proposal), "{text}");
+    let text = check(json!({"defaults": {"unannotated": "by_name"}}));
+    assert!(text.contains("asks    notes: a person is asked about delete_note, send-note\n"), "{text}");
+    assert!(!text.contains("unasked"), "{text}");
+    let eval = |program: &str| said(&lispbox(home.path(), &["eval", "--config", "servers.json", program]));
+    let refused = eval("(notes/delete_note)");
+    let rule = "its name has `delete`, and `policy.defaults` is unannotated: by_name of servers.json";
+    assert!(refused.contains(rule), "{refused}");
+    assert!(!eval("(notes/list_runs)").contains("Tool"), "it is not asked about");
+}
+
+#[test]
 fn a_client_is_set_up_once_and_its_own_settings_stay() {
     let home = tempfile::tempdir().expect("a folder");
     let cases = [

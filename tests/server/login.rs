@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::mcp_client::{free_port, installed, listening, script};
+use crate::mcp_client::{free_port, installed, listening, python, script};
 use serde_json::{Value, json};
 
 /// A lispbox command with `home` as its home and working directory, which contains `servers.json`.
@@ -89,6 +89,26 @@ fn a_person_logs_in_once() {
     // The server can return the token, but it is redacted.
     let shown = lispbox(home.path(), &["eval", "(guarded/token)"]).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
+}
+
+#[test]
+fn a_login_at_a_server_that_registers_no_clients_says_what_to_do() {
+    if python().is_none() {
+        return;
+    }
+    let mut peer =
+        Command::new("python3").arg(script("unregistering.py")).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut port = String::new();
+    BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
+    let home = tempfile::tempdir().expect("a folder");
+    let servers = json!({"mcpServers": {"s": {"url": format!("http://127.0.0.1:{}/mcp", port.trim())}}});
+    std::fs::write(home.path().join("servers.json"), servers.to_string()).expect("written");
+    let output = lispbox(home.path(), &["login", "s"]).output().expect("it runs");
+    let _ = (peer.kill(), peer.wait());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("its authorization server does not register lispbox as a client"), "{said}");
+    assert!(said.contains(r#"put it into `headers` of the server: {"Authorization": "Bearer ${TOKEN}"}"#), "{said}");
 }
 
 #[test]

@@ -283,3 +283,16 @@ fn a_server_with_prompts_alone_has_no_tools() {
     assert!(!answer.is_error, "{answer:?}");
     assert!(client.eval("(p/x)").text.starts_with("UnknownTool: server `p` has no tool `x`"));
 }
+
+#[test]
+fn a_request_that_is_accepted_without_a_reply_fails_at_once() {
+    let Some((_http, mut client)) = clients() else { return };
+    let hello = r#""result": {"content": [{"type": "text", "text": "hello"}]}"#;
+    assert!(client.eval(&say("h", hello)).text.starts_with("\"hello\""));
+    let begun = Instant::now();
+    let failed = client.fails(r#"(h/say {:reply "\"result\": {}" :status 202})"#);
+    let message = "the reply of `h/say` cannot be read: it answered HTTP status 202 Accepted alone, and has no stream on \
+                   which a reply could come";
+    assert_eq!(failed, ("ToolError".to_owned(), message.to_owned()));
+    assert!(begun.elapsed() < Duration::from_secs(20), "the time-out of a call is 30 s");
+}

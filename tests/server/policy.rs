@@ -215,3 +215,43 @@ fn a_client_that_nobody_here_wrote_is_asked() {
     assert_eq!(said["results"][0]["isError"], false, "{said}");
     assert_eq!(std::fs::read_to_string(folder.path().join("note.txt")).expect("written"), "hello");
 }
+
+/// A tool about which a person is asked, and a client that shows forms, with its store.
+fn asking_about_mail(folder: &Path) -> Client {
+    let parameters = json!({"properties": {"to": {"type": "string"}}, "required": ["to"]});
+    let send = json!({"command": "echo", "args": ["{to}"], "parameters": parameters});
+    let configuration = json!({"local": {"mail/send": send}, "policy": {"ask": ["mail/send"]}});
+    let store = format!("sqlite:{}", folder.join("sessions.db").display());
+    Client::start_able(&configuration, &["--store", &store], can_ask())
+}
+
+#[test]
+fn a_person_can_allow_later_calls_of_the_session_in_the_form() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let yes = |later: &str| json!({"action": "accept", "content": {"allow": true, "for": later}});
+    let (same, tool) = ("this tool with these arguments, for this session", "this tool, for this session");
+    let ten = "(count (mapv (fn [n] (mail/send {:to (str n)})) (range 10)))";
+
+    let mut client = asking_about_mail(folder.path());
+    let no = json!({"action": "accept", "content": {"allow": false, "for": tool}});
+    let (answer, asked) = answering(&mut client, "(mail/send {:to \"a\"})", &no);
+    assert_eq!((code(&answer), asked.len()), ("ToolDenied", 1), "{}", answer.text);
+    let offered = &asked[0]["requestedSchema"]["properties"]["for"];
+    let options = json!(["this call only", same, tool]);
+    assert_eq!((&offered["enum"], &offered["default"]), (&options, &options[0]));
+    assert_eq!(asked[0]["requestedSchema"]["required"], json!(["allow"]));
+    let (answer, asked) = answering(&mut client, ten, &yes(tool));
+    assert_eq!((answer.text.lines().next(), asked.len()), (Some("10"), 1), "one question for ten calls");
+    let at_once = "(count (pmap (fn [n] (mail/send {:to (str \"p\" n)})) (range 4)))";
+    let (answer, asked) = answering(&mut client, at_once, &yes("this call only"));
+    assert_eq!((answer.text.lines().next(), asked.len()), (Some("4"), 0));
+
+    let mut other = asking_about_mail(folder.path());
+    let (_, asked) = answering(&mut other, "(mail/send {:to \"a\"})", &yes(same));
+    assert_eq!(asked.len(), 1, "another session is asked about");
+    let (_, asked) = answering(&mut other, "[(mail/send {:to \"a\"}) (mail/send {:to \"b\"})]", &yes("whatever"));
+    assert_eq!(asked.len(), 1, "only the same arguments are allowed");
+    assert!(asked[0]["message"].as_str().is_some_and(|text| text.contains("\"b\"")), "{asked:?}");
+    let (_, asked) = answering(&mut other, "(mail/send {:to \"b\"})", &yes("this call only"));
+    assert_eq!(asked.len(), 1, "what is not offered is allowed once");
+}

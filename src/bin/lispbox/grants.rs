@@ -113,13 +113,14 @@ fn find<'g>(listed: &'g [ListedGrant], beginning: &str) -> Result<&'g ListedGran
 
 /// `mail/send: 4 calls, for 52 min (…)`
 pub fn words(grant: &Grant) -> String {
-    let Grant { server, tool, call, left, by, .. } = grant;
+    let Grant { server, tool, call, session, left, by, .. } = grant;
     let count = match left {
         None => "any number of calls".to_owned(),
         Some(1) => "1 call".to_owned(),
         Some(left) => format!("{left} calls"),
     };
-    let which = call.as_ref().map_or(String::new(), |GrantedCall { arguments, .. }| {
+    let in_session = if session.is_some() { " in one session" } else { "" };
+    let which = call.as_ref().map_or(in_session.to_owned(), |GrantedCall { arguments, .. }| {
         let end = arguments.floor_char_boundary(200);
         format!(" in one session with {}{}", &arguments[..end], if end < arguments.len() { "…" } else { "" })
     });

@@ -17,7 +17,7 @@ use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::identity::Identity;
 use crate::server::origins::Origins;
 use crate::server::pins::Pins;
-use crate::server::policy::{Consent, Grants, Take, TakenCall, no_approver};
+use crate::server::policy::{Consent, Grants, LaterCalls, Take, TakenCall, no_approver};
 use crate::server::runs::Repeats;
 use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::secrets::Secrets;
@@ -84,6 +84,10 @@ impl Grants for Revoked {
 
     fn take(&self, _: &lang::Question) -> Result<Take, String> {
         Ok(Take::Taken(TakenCall { by: "a grant".to_owned(), holds: Arc::new(|| Ok(false)) }))
+    }
+
+    fn give(&self, _: &lang::Question, _: LaterCalls) -> Result<(), String> {
+        Ok(())
     }
 }
 

@@ -2,25 +2,26 @@
 //!
 //! A server may send requests too. Each is answered at once: `ping` is acknowledged, `roots/list` returns no folders,
 //! and requests to sample a model or to ask a person are refused. The call during which it asked continues, and the
-//! program receives the tool's result. Of the server's notifications, log messages and changes of resources and
-//! prompts are ignored.
+//! program receives the tool's result. Progress of a call gives it more time. Of the server's other notifications, log
+//! messages and changes of resources and prompts are ignored.
 
 #![expect(deprecated, reason = "older servers ask for what newer ones may not")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ErrorCode, ErrorData, Implementation, ProtocolVersion,
+    ElicitResult, ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 
+use super::asked::Reports;
+
 /// The MCP client that a server sees.
 pub(super) struct Client {
-    /// Set when the server reports a change of its tools.
-    pub(super) list_changed: Arc<AtomicBool>,
+    /// What the server reports.
+    pub(super) reports: Arc<Reports>,
     /// The version of the protocol that is proposed in a handshake.
     pub(super) version: ProtocolVersion,
 }
@@ -48,7 +49,11 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.list_changed.store(true, Ordering::Release);
+        self.reports.list_changes();
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        self.reports.progresses(&params.progress_token);
     }
 }
 

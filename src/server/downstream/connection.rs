@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,14 +25,16 @@ use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
 use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lenient::TASK_ONLY;
 use crate::server::transport::lines;
 
+use super::asked::{Asked, Reports};
 use super::client::Client;
 use super::http;
 use super::listing;
 use super::process::ServerProcess;
 use super::refusals;
-use super::result::late;
+use super::result::{late, stalled};
 
 /// Timeout of a ping.
 const PING: Duration = Duration::from_secs(2);
@@ -135,7 +138,7 @@ pub(in crate::server) struct Connection {
     ends_silently: bool,
     /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,
-    list_changed: Arc<AtomicBool>,
+    reports: Arc<Reports>,
     /// True once the server has refused a call in a way that its tools may have changed.
     list_doubted: AtomicBool,
     begun: Instant,
@@ -149,7 +152,7 @@ impl Connection {
     pub(super) fn new(
         name: &str,
         running: RunningService<RoleClient, Client>,
-        list_changed: Arc<AtomicBool>,
+        reports: Arc<Reports>,
         ended: CancellationToken,
         secrets: Secrets,
     ) -> Connection {
@@ -160,7 +163,7 @@ impl Connection {
             process: None,
             ends_silently: false,
             ended,
-            list_changed,
+            reports,
             list_doubted: AtomicBool::new(false),
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
@@ -235,7 +238,7 @@ impl Connection {
 
     /// Returns true once after the server has reported a change of its tools.
     pub(super) fn take_list_changed(&self) -> bool {
-        self.list_changed.swap(false, Ordering::AcqRel)
+        self.reports.take_list_changed()
     }
 
     /// Returns true once after the server has refused a call as one of an unknown tool or with wrong arguments.
@@ -311,14 +314,16 @@ impl Connection {
     ) -> Result<CallToolResult, Failure> {
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
+        let asked = Asked::new(&self.peer, &self.reports);
         let request = async {
-            let answer = self.peer.call_tool_once(request).await;
+            let answer = asked.answer(request).await;
             if refusals::is_of_list(&answer) {
                 self.list_doubted.store(true, Ordering::Release);
             }
             answer
         };
-        let answer = self.answered(request, timeout, &what).await.map_err(|failure| match failure {
+        let within = self.within(request, timeout, &what, || asked.last_progress());
+        let answer = within.await.map_err(|failure| match failure {
             Failure::Final(error) if error.kind == ToolErrorKind::Timeout => Failure::Final(with_more_time(error)),
             failure => failure,
         })?;
@@ -338,17 +343,38 @@ impl Connection {
         timeout: Duration,
         what: &str,
     ) -> Result<T, Failure> {
+        self.within(request, timeout, what, || None).await
+    }
+
+    /// Waits for an answer as [`Connection::answered`] does; `timeout` begins again at each progress.
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = Result<T, ServiceError>>,
+        timeout: Duration,
+        what: &str,
+        last_progress: impl Fn() -> Option<Instant>,
+    ) -> Result<T, Failure> {
         if !self.lives() {
             return Err(Failure::Unsent(self.gone(what).await));
         }
-        let problem = tokio::select! {
-            biased;
-            answer = tokio::time::timeout(timeout, request) => match answer {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(problem)) => problem,
-                Err(_) => return Err(Failure::Final(late(what, timeout))),
-            },
-            () = self.ended.cancelled() => ServiceError::TransportClosed,
+        let mut request = pin!(request);
+        let mut left = timeout;
+        let problem = loop {
+            tokio::select! {
+                biased;
+                answer = tokio::time::timeout(left, &mut request) => match answer {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(problem)) => break problem,
+                    Err(_) => match last_progress() {
+                        None => return Err(Failure::Final(late(what, timeout))),
+                        Some(at) => match timeout.checked_sub(at.elapsed()).filter(|left| !left.is_zero()) {
+                            Some(more) => left = more,
+                            None => return Err(Failure::Final(stalled(what, timeout))),
+                        },
+                    },
+                },
+                () = self.ended.cancelled() => break ServiceError::TransportClosed,
+            }
         };
         Err(self.failure(problem, what).await)
     }
@@ -473,6 +499,14 @@ impl List {
                 tracing::debug!(server, "the tool {name} is left out: its server offers it to apps only");
                 continue;
             }
+            if is_for_tasks_only(&tool) {
+                let name = foreign_text::name(&tool.name);
+                self.leave_out(
+                    server,
+                    format!("the tool {name} is left out: it runs as a task only, and programs cannot wait for tasks"),
+                );
+                continue;
+            }
             let Some(tool) = declaration(tool).redacted(secrets) else {
                 self.leave_out(server, "a tool is left out: its name contains a secret".to_owned());
                 continue;
@@ -531,6 +565,11 @@ impl List {
 fn is_for_apps_only(tool: &rmcp::model::Tool) -> bool {
     let visibility = tool.meta.as_ref().and_then(|meta| meta.get("ui")?.get("visibility")?.as_array());
     visibility.is_some_and(|audiences| !audiences.is_empty() && audiences.iter().all(|audience| audience != "model"))
+}
+
+/// True for a tool that runs as a task alone, for whose end programs cannot wait.
+fn is_for_tasks_only(tool: &rmcp::model::Tool) -> bool {
+    tool.meta.as_ref().and_then(|meta| meta.get(TASK_ONLY)) == Some(&Value::Bool(true))
 }
 
 fn declaration(tool: rmcp::model::Tool) -> Declaration {

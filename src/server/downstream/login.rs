@@ -112,7 +112,10 @@ impl Login {
         let request = AuthorizationRequest::new(format!("{origin}/callback"))
             .with_client_name("lispbox")
             .with_initial_scope_selection();
-        let session = AuthorizationSession::new(manager, request).await.map_err(|(_, problem)| words(problem))?;
+        let session = AuthorizationSession::new(manager, request).await.map_err(|(_, problem)| match problem {
+            AuthError::RegistrationFailed(_) => unregistered(&words(problem)),
+            problem => words(problem),
+        })?;
         show(session.get_authorization_url());
         let came = tokio::time::timeout(PATIENCE, redirected(listener)).await;
         let came = came.map_err(|_| format!("timed out after {} s waiting for the login", PATIENCE.as_secs()))?;
@@ -122,6 +125,14 @@ impl Login {
         }
         session.handle_callback_url(&address).await.map(drop).map_err(words)
     }
+}
+
+/// The message for an authorization server that does not register us, with its words.
+fn unregistered(words: &str) -> String {
+    format!(
+        "its authorization server does not register lispbox as a client ({words}); if it gives you a token or a key, \
+         put it into `headers` of the server: {{\"Authorization\": \"Bearer ${{TOKEN}}\"}}"
+    )
 }
 
 /// Waits until the authorization server redirects the browser to us; returns the path and query of that request.

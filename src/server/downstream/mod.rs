@@ -11,6 +11,7 @@
 //! reports rules that match no tool, and [`plans`] decides on the calls of a plan.
 
 mod arguments;
+mod asked;
 mod blobs;
 mod cache;
 mod client;
@@ -412,6 +413,12 @@ impl Downstreams {
     /// Returns the policy's decision on a tool; `None` if its server does not exist.
     pub fn decide(&self, tool: &Tool) -> Option<Decision> {
         self.find(&tool.server).ok().map(|server| server.decide(tool))
+    }
+
+    /// Returns the verb in the name of a tool that nobody is asked about: its server does not say what it does, but by its
+    /// name it does more than read.
+    pub fn unasked(&self, tool: &Tool) -> Option<&'static str> {
+        self.find(&tool.server).ok().and_then(|server| server.unasked(tool))
     }
 
     /// Returns the tools of all servers that may be called. Servers whose tools are unknown are started and listed

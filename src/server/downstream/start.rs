@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -19,6 +18,7 @@ use crate::server::system::platform::Lifeline;
 use crate::server::text::cut;
 use crate::server::transport::lines::Lines;
 
+use super::asked::Reports;
 use super::client::Client;
 use super::connection::Connection;
 use super::login::Login;
@@ -198,15 +198,15 @@ impl Start {
     where
         T: Transport<RoleClient> + 'static,
     {
-        let list_changed = Arc::new(AtomicBool::new(false));
-        let client = Client { list_changed: Arc::clone(&list_changed), version };
+        let reports = Arc::<Reports>::default();
+        let client = Client { reports: Arc::clone(&reports), version };
         let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
         let running = match tokio::time::timeout(self.patience(), serving).await {
             Ok(Ok(running)) => running,
             Ok(Err(problem)) => return Err(refusal(&problem, &self.secrets)),
             Err(_) => return Err(self.silence()),
         };
-        Ok(Connection::new(&self.config.name, running, list_changed, ended, self.secrets.clone()))
+        Ok(Connection::new(&self.config.name, running, reports, ended, self.secrets.clone()))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{HeaderName, HeaderValue, StatusCode};
@@ -46,11 +47,13 @@ pub(super) struct Http {
     largest: usize,
     /// The session in which the server has answered last.
     session: Arc<Mutex<Option<Arc<str>>>>,
+    /// True once the server has refused to open a stream of its own messages.
+    has_no_stream: Arc<AtomicBool>,
 }
 
 impl Http {
     pub(super) fn new(client: Client, largest: usize) -> Http {
-        Http { client, largest, session: Arc::default() }
+        Http { client, largest, session: Arc::default(), has_no_stream: Arc::default() }
     }
 
     fn worked_in(&self, session: &Option<Arc<str>>) {
@@ -335,7 +338,14 @@ impl StreamableHttpClient for Http {
         self.worked_in(&session_id);
         let Some(id) = id_of(&message) else { return Ok(StreamableHttpPostResponse::Accepted) };
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
+            // Without a session no stream is asked for.
+            if session_id.is_some() && !self.has_no_stream.load(Ordering::Acquire) {
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
+            let message =
+                format!("it answered HTTP status {status} alone, and has no stream on which a reply could come");
+            let error = ErrorData::new(lines::UNREADABLE, message, None);
+            return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(id.clone())), None));
         }
         let opened = response.headers().get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok());
         let opened = opened.map(str::to_owned);
@@ -392,7 +402,9 @@ impl StreamableHttpClient for Http {
             custom_headers,
             max_sse_event_size,
         );
-        Ok(opened.await?.map(|event| event.map(|event| mended(event, None))).boxed())
+        let opened = opened.await;
+        self.has_no_stream.store(opened.is_err(), Ordering::Release);
+        Ok(opened?.map(|event| event.map(|event| mended(event, None))).boxed())
     }
 }
 

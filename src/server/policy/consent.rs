@@ -36,12 +36,23 @@ pub trait Approver: Send + Sync {
 pub enum Answer {
     /// The call may be made.
     Yes,
+    /// The call may be made, and so may these later ones, of those that the question offers.
+    YesAnd(LaterCalls),
     /// The call must not be made.
     No,
     /// No answer was given; the reason, as a clause.
     Unavailable(String),
     /// The person is asked later: the run waits.
     Later,
+}
+
+/// The later calls of a session that a person can allow together with one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaterCalls {
+    /// Calls of the tool with the same arguments.
+    SameArguments,
+    /// All calls of the tool.
+    SameTool,
 }
 
 /// Decisions that people have made about calls beforehand. All functions block while a store is read or written, but do
@@ -58,6 +69,12 @@ pub(in crate::server) trait Grants: Send + Sync {
     /// # Errors
     /// Returns why that cannot be done, as a clause.
     fn take(&self, asked: &lang::Question) -> Result<Take, String>;
+
+    /// Records that a person has allowed later calls together with a call.
+    ///
+    /// # Errors
+    /// Returns why that cannot be done, as a clause.
+    fn give(&self, asked: &lang::Question, later: LaterCalls) -> Result<(), String>;
 }
 
 /// The outcome of taking a call from a grant.
@@ -273,11 +290,13 @@ impl Consent {
         Ruling { rule, refused: None }
     }
 
-    /// Asks a person to decide on calls, one after the other. The answer to each applies to that call only.
+    /// Asks a person to decide on calls, one after the other. The answer to each applies to that call, and to later ones
+    /// if the person says so.
     pub(in crate::server) async fn decide(&self, questions: &[lang::Question]) -> Vec<lang::Decision> {
         let mut decisions = Vec::with_capacity(questions.len());
-        for (question, covered) in questions.iter().zip(self.covering(questions).await) {
-            if let Some(by) = covered {
+        let mut covering = self.covering(questions).await;
+        for (at, question) in questions.iter().enumerate() {
+            if let Some(by) = covering[at].take() {
                 self.asked().remove(&question.id);
                 self.covered().insert(question.id.clone());
                 decisions.push(lang::Decision::Covered(by));
@@ -294,8 +313,12 @@ impl Consent {
             let answer = self.approver.ask(self.question(question), patience);
             let answer = tokio::time::timeout_at(deadline.into(), answer).await;
             let answer = answer.unwrap_or_else(|_| Answer::Unavailable("no one answered in time".to_owned()));
+            if let Answer::YesAnd(later) = answer {
+                self.give(question, later).await;
+                covering = self.covering(questions).await;
+            }
             decisions.push(match answer {
-                Answer::Yes => lang::Decision::Approved,
+                Answer::Yes | Answer::YesAnd(_) => lang::Decision::Approved,
                 Answer::No => lang::Decision::Denied(format!("a person was asked and said no ({rule})")),
                 Answer::Unavailable(why) => lang::Decision::Unavailable(format!("{rule}; {why}; {advice}")),
                 Answer::Later => lang::Decision::Pending,
@@ -309,6 +332,14 @@ impl Consent {
         let asked = questions.to_vec();
         let covering = self.of_grants(move |grants| grants.covering(&asked)).await;
         covering.unwrap_or_else(|| vec![None; questions.len()])
+    }
+
+    /// Records that a person has allowed later calls, if the question has offered that.
+    async fn give(&self, question: &lang::Question, later: LaterCalls) {
+        if self.question(question).later.contains(&later) {
+            let asked = question.clone();
+            self.of_grants(move |grants| grants.give(&asked, later)).await;
+        }
     }
 
     /// Takes a call from a grant that covers it. Waits for another process that counts a call of the grant.
@@ -351,7 +382,7 @@ impl Consent {
         match done.unwrap_or_else(|problem| Err(problem.to_string())) {
             Ok(done) => Some(done),
             Err(problem) => {
-                tracing::warn!(problem, "the grants for a call could not be read, so a person is asked");
+                tracing::warn!(problem, "the grants for a call could not be used, so a person is asked");
                 None
             }
         }
@@ -367,7 +398,15 @@ impl Consent {
 
     /// Returns the question as a person sees it.
     fn question(&self, asked: &lang::Question) -> Question {
-        Question::of(asked, &self.identity.program)
+        let question = Question::of(asked, &self.identity.program);
+        let later = match (&self.grants, asked.is_guarded) {
+            (None, _) => Vec::new(),
+            _ if question.planned.is_some() => Vec::new(),
+            // A decision about the tool in general is made without knowledge of the values that the guard is about.
+            (Some(_), true) => vec![LaterCalls::SameArguments],
+            (Some(_), false) => vec![LaterCalls::SameArguments, LaterCalls::SameTool],
+        };
+        Question { later, ..question }
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<CallId, Asked>> {

@@ -19,6 +19,7 @@ mod read;
 mod repeats;
 mod timeouts;
 mod unfit;
+mod verbs;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -31,7 +32,7 @@ use guards::Guard;
 use pattern::Fit;
 use quotas::Quota;
 
-pub use consent::{Answer, Approver, NoApprover};
+pub use consent::{Answer, Approver, LaterCalls, NoApprover};
 pub(in crate::server) use consent::{Consent, Grants, IntendedCall, Ruling, Take, TakenCall, no_approver};
 pub use effect::Effect;
 pub(in crate::server) use names::{Known, Name, Names, ToolName};
@@ -98,7 +99,7 @@ impl Decision {
 pub struct Policy {
     lists: Vec<List>,
     /// The verdicts by effect, each with the file that sets it.
-    defaults: BTreeMap<Effect, (Verdict, String)>,
+    defaults: BTreeMap<Effect, (Usual, String)>,
     quotas: Vec<Quota>,
     /// Conditions on arguments.
     guards: Vec<Guard>,
@@ -106,6 +107,26 @@ pub struct Policy {
     trusted: Vec<(Source, ToolPattern)>,
     /// What becomes of calls that an earlier program has made, with the file that says so.
     repeats: Option<(RepeatedCalls, String)>,
+}
+
+/// The verdict on an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Usual {
+    Fixed(Verdict),
+    /// A person is asked about tools whose names have a verb of more than reading; others are allowed.
+    ByName,
+}
+
+impl Usual {
+    /// The value in configurations.
+    const BY_NAME: &str = "by_name";
+
+    fn key(self) -> &'static str {
+        match self {
+            Usual::Fixed(verdict) => verdict.key(),
+            Usual::ByName => Usual::BY_NAME,
+        }
+    }
 }
 
 /// The purpose of a list of patterns.
@@ -216,8 +237,8 @@ impl Policy {
     /// on its declared effect and on unchecked arguments.
     pub(in crate::server) fn decide_unchecked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
         let rule = self.rule(tool, hints);
-        let unchecked = self.rule_of(Effect::Unchecked);
-        let is_named = !matches!(rule, Rule::Effect(..));
+        let unchecked = self.rule_of(Effect::Unchecked, tool);
+        let is_named = !matches!(rule, Rule::Effect(..) | Rule::Verb(..));
         if is_named || rule.verdict() > unchecked.verdict() { rule.decision() } else { unchecked.decision() }
     }
 
@@ -240,7 +261,7 @@ impl Policy {
     /// possible matches of rules that deny or ask.
     fn rule(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Rule<'_> {
         let hits = self.hits(tool);
-        let rule = |counts| self.rule_by_name(&hits, counts).unwrap_or_else(|| self.rule_of(Effect::of(hints)));
+        let rule = |counts| self.rule_by_name(&hits, counts).unwrap_or_else(|| self.rule_of(Effect::of(hints), tool));
         let certain = rule(is_certain);
         if hits.iter().all(is_certain) {
             return certain;
@@ -249,10 +270,23 @@ impl Policy {
         if strict.verdict() > certain.verdict() { strict } else { certain }
     }
 
-    fn rule_of(&self, effect: Effect) -> Rule<'_> {
+    fn rule_of(&self, effect: Effect, tool: &ToolName<'_>) -> Rule<'_> {
         match self.defaults.get(&effect) {
-            Some((verdict, file)) => Rule::Effect(effect, *verdict, Some(file)),
+            Some((Usual::Fixed(verdict), file)) => Rule::Effect(effect, *verdict, Some(file)),
+            Some((Usual::ByName, file)) => match verbs::risky(tool.tool.text) {
+                Some(verb) => Rule::Verb(verb, file),
+                None => Rule::Effect(effect, Verdict::Allow, Some(file)),
+            },
             None => Rule::Effect(effect, effect.usual(), None),
+        }
+    }
+
+    /// Returns the verb in the name of a tool by which it seems to do more than read, although nobody has said what it
+    /// does and no rule names it: with `policy.defaults.unannotated: by_name`, a person is asked about it.
+    pub(in crate::server) fn unasked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Option<&'static str> {
+        match self.rule(tool, hints) {
+            Rule::Effect(Effect::Unannotated, Verdict::Allow, _) => verbs::risky(tool.tool.text),
+            _ => None,
         }
     }
 
@@ -294,8 +328,13 @@ impl Policy {
             let patterns: Vec<&str> = list.patterns.iter().map(ToolPattern::text).collect();
             format!("{word} {} ({})", patterns.join(", "), list.source)
         };
-        let default = |(effect, (verdict, file)): (&Effect, &(Verdict, String))| {
-            format!("{} what is {} (`policy.defaults` of {file})", verdict.key(), effect.key())
+        let default = |(effect, (usual, file)): (&Effect, &(Usual, String))| match usual {
+            Usual::Fixed(verdict) => {
+                format!("{} what is {} (`policy.defaults` of {file})", verdict.key(), effect.key())
+            }
+            Usual::ByName => {
+                format!("ask about what is {}, by its name (`policy.defaults` of {file})", effect.key())
+            }
         };
         let lists = self.lists.iter().map(line);
         let quotas = self.quotas.iter().map(Quota::line);
@@ -321,6 +360,8 @@ enum Rule<'a> {
     NotAmong(&'a List),
     /// The verdict on its declared effect, from that file or by default.
     Effect(Effect, Verdict, Option<&'a str>),
+    /// The tool declares no effect, but its name has that verb; the file says that this matters.
+    Verb(&'static str, &'a str),
 }
 
 impl Rule<'_> {
@@ -328,6 +369,7 @@ impl Rule<'_> {
         match *self {
             Rule::Pattern(_, _, verdict) | Rule::Effect(_, verdict, _) => verdict,
             Rule::NotAmong(_) => Verdict::Deny,
+            Rule::Verb(..) => Verdict::Ask,
         }
     }
 
@@ -339,6 +381,14 @@ impl Rule<'_> {
             Rule::Effect(effect, _, file) => {
                 let from = file.map_or(", which is the default".to_owned(), |file| format!(" of {}", name_of(file)));
                 format!("it {effect}, and `policy.defaults` is {}: {}{from}", effect.key(), verdict.key())
+            }
+            Rule::Verb(verb, file) => {
+                let (effect, from) = (Effect::Unannotated, name_of(file));
+                format!(
+                    "it {effect}, its name has `{verb}`, and `policy.defaults` is {}: {} of {from}",
+                    effect.key(),
+                    Usual::BY_NAME
+                )
             }
         };
         Decision { verdict, rule }

@@ -6,7 +6,7 @@ use crate::server::fields::{Wrong, given, known_keys, wrong};
 
 use super::quotas::{LARGEST, Per, Quota};
 use super::repeats::RepeatedCalls;
-use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Verdict};
+use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Usual, Verdict};
 
 impl Policy {
     /// Reads `tools`, an object with either `allow` or `block`.
@@ -140,10 +140,16 @@ impl Policy {
         known_keys(fields, Effect::ALL.map(Effect::key), &format!("{path}."))?;
         for effect in Effect::ALL {
             let Some(value) = given(fields, effect.key()) else { continue };
-            let verdict = Verdict::ALL.into_iter().find(|verdict| value.as_str() == Some(verdict.key()));
-            match verdict {
-                Some(verdict) => drop(self.defaults.insert(effect, (verdict, file.to_owned()))),
-                None => return wrong(format!("{path}.{}", effect.key()), "`allow`, `ask` or `deny`", value),
+            let verdicts = Verdict::ALL.into_iter().map(Usual::Fixed);
+            let by_name = (effect == Effect::Unannotated).then_some(Usual::ByName);
+            let usual = verdicts.chain(by_name).find(|usual| value.as_str() == Some(usual.key()));
+            let expected = match by_name {
+                Some(_) => "`allow`, `ask`, `deny` or `by_name`",
+                None => "`allow`, `ask` or `deny`",
+            };
+            match usual {
+                Some(usual) => drop(self.defaults.insert(effect, (usual, file.to_owned()))),
+                None => return wrong(format!("{path}.{}", effect.key()), expected, value),
             }
         }
         Ok(())

@@ -6,17 +6,23 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
-use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
+use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema, EnumSchema};
 use rmcp::service::{ElicitationMode, Peer};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::server::policy::{Answer, Approver, Question};
+use crate::server::policy::{Answer, Approver, LaterCalls, Question};
 
 use super::doors::Doors;
 use super::rounds::NextRound;
 
 /// The form field that must be set to true.
 pub(super) const FIELD: &str = "allow";
+
+/// The form field that says which later calls are allowed too, and its options.
+const LATER: &str = "for";
+const THIS_CALL: &str = "this call only";
+const SAME_ARGUMENTS: &str = "this tool with these arguments, for this session";
+const SAME_TOOL: &str = "this tool, for this session";
 
 /// A question on its way to the client.
 struct Asked {
@@ -142,10 +148,32 @@ impl Questions {
     }
 }
 
+/// Returns the form for a question that offers later calls.
+fn form(later: &[LaterCalls]) -> Result<ElicitationSchema, String> {
+    let mut form = ElicitationSchema::builder().required_bool(FIELD);
+    if !later.is_empty() {
+        let options = std::iter::once(THIS_CALL).chain(later.iter().map(|later| option(*later)));
+        let options = EnumSchema::builder(options.map(str::to_owned).collect());
+        form = form.optional_enum_schema(LATER, options.with_default(THIS_CALL)?.build());
+    }
+    form.build().map_err(str::to_owned)
+}
+
+fn option(later: LaterCalls) -> &'static str {
+    match later {
+        LaterCalls::SameArguments => SAME_ARGUMENTS,
+        LaterCalls::SameTool => SAME_TOOL,
+    }
+}
+
+/// Returns the later calls that an option stands for.
+fn later_calls(given: &str) -> Option<LaterCalls> {
+    [LaterCalls::SameArguments, LaterCalls::SameTool].into_iter().find(|later| option(*later) == given)
+}
+
 /// Shows a question to the person who uses the client.
 async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -> Heard {
-    let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build();
-    let requested_schema = match requested_schema {
+    let requested_schema = match form(&question.later) {
         Ok(schema) => schema,
         Err(problem) => return Heard::Nothing(format!("the form cannot be made: {problem}")),
     };
@@ -154,8 +182,13 @@ async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -
     let asked = Instant::now();
     match peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(answer) if answer.action == ElicitationAction::Accept => {
-            let is_set = answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&true.into());
-            Heard::Answer(if is_set { Answer::Yes } else { Answer::No })
+            let field = |name: &str| answer.content.as_ref().and_then(|content| content.get(name));
+            let later = field(LATER).and_then(|later| later_calls(later.as_str()?));
+            Heard::Answer(match (field(FIELD) == Some(&true.into()), later) {
+                (true, Some(later)) => Answer::YesAnd(later),
+                (true, None) => Answer::Yes,
+                (false, _) => Answer::No,
+            })
         }
         Ok(_) if asked.elapsed() < AT_ONCE => Heard::RefusedAtOnce,
         Ok(_) => Heard::Answer(Answer::No),

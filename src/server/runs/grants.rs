@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lang::Question;
 use crate::server::identity::sha256;
-use crate::server::policy::{self, Take, TakenCall};
+use crate::server::policy::{self, LaterCalls, Take, TakenCall};
 use crate::store::{Key, LEASE, Lease, OWN, Problem, Store, Summary, handle, wait_for_lease};
 
 use super::stored::{OpenCall, StoredRun};
@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
 
 /// The longest time for which a grant lasts.
 pub const LONGEST_GRANT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The time for which a grant lasts that is given in a form, unless its session ends before.
+const IN_A_FORM: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time for which the record of a grant stays that is used up.
 const SETTLING: Duration = Duration::from_secs(10 * 60);
@@ -47,6 +50,10 @@ pub struct Grant {
     /// The call that it repeats; absent if it covers all calls of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<GrantedCall>,
+    /// The SHA-256 of the handle of the session in which it covers all calls of the tool, in hexadecimal; absent if it
+    /// covers those of all sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The time at which it ends, in seconds since 1970.
     pub until: u64,
     /// The number of calls that it still covers; absent if that is unlimited.
@@ -104,6 +111,7 @@ impl Grant {
             server: call.question.server.clone(),
             tool: call.question.tool.clone(),
             call: is_for_these_arguments.then_some(call_as_sent),
+            session: None,
             until: now() + period.as_secs().max(1),
             left: count,
             used_up: None,
@@ -114,7 +122,7 @@ impl Grant {
 
     /// Returns the name by which its record is found.
     fn name(&self) -> String {
-        name_of(&self.server, &self.tool, self.call.as_ref())
+        name_of(&self.server, &self.tool, self.call.as_ref(), self.session.as_deref())
     }
 
     /// Returns true if it covers no further call.
@@ -320,37 +328,49 @@ impl StoredGrants {
     }
 }
 
-/// The calls that a grant has to cover: all of a tool, or one of them.
+/// The calls that a grant has to cover: all of a tool, those of one session, or one of them.
 struct Wanted {
     server: Arc<str>,
     tool: Arc<str>,
     call: Option<GrantedCall>,
+    session: Option<String>,
 }
 
 impl Wanted {
     /// Returns the kinds of grants that cover a call in a session, the narrower first.
     fn by(session: &str, asked: &Question) -> Vec<Wanted> {
-        let wanted = |call| Wanted { server: Arc::clone(&asked.server), tool: Arc::clone(&asked.tool), call };
+        let wanted = |call, session| {
+            let (server, tool) = (Arc::clone(&asked.server), Arc::clone(&asked.tool));
+            Wanted { server, tool, call, session }
+        };
         let call = GrantedCall { session: session.to_owned(), arguments: asked.arguments.clone() };
+        let mut kinds = vec![wanted(Some(call), None)];
         // A decision about the tool in general was made without knowledge of these values.
-        let general = (!asked.is_guarded).then(|| wanted(None));
-        std::iter::once(wanted(Some(call))).chain(general).collect()
+        if !asked.is_guarded {
+            kinds.push(wanted(None, Some(session.to_owned())));
+            kinds.push(wanted(None, None));
+        }
+        kinds
     }
 
     fn name(&self) -> String {
-        name_of(&self.server, &self.tool, self.call.as_ref())
+        name_of(&self.server, &self.tool, self.call.as_ref(), self.session.as_deref())
     }
 
     fn is_covered_by(&self, grant: &Grant) -> bool {
-        (&*grant.server, &*grant.tool, &grant.call) == (&*self.server, &*self.tool, &self.call)
+        (&*grant.server, &*grant.tool, &grant.call, &grant.session)
+            == (&*self.server, &*self.tool, &self.call, &self.session)
     }
 }
 
 /// Returns the name by which the record of a grant for such a call is found.
-fn name_of(server: &str, tool: &str, call: Option<&GrantedCall>) -> String {
+fn name_of(server: &str, tool: &str, call: Option<&GrantedCall>, session: Option<&str>) -> String {
     let mut covered = format!("{server}\n{tool}");
     if let Some(GrantedCall { session, arguments }) = call {
         covered.push_str(&format!("\n{session}\n{arguments}"));
+    }
+    if let Some(session) = session {
+        covered.push_str(&format!("\n\n{session}"));
     }
     format!("{}{}", prefix(), sha256(covered.as_bytes()))
 }
@@ -394,5 +414,26 @@ impl policy::Grants for SessionGrants {
 
     fn take(&self, asked: &Question) -> Result<Take, String> {
         self.grants.take(&self.principal, &self.session, asked)
+    }
+
+    fn give(&self, asked: &Question, later: LaterCalls) -> Result<(), String> {
+        let call = GrantedCall { session: self.session.clone(), arguments: asked.arguments.clone() };
+        let (call, session) = match later {
+            LaterCalls::SameArguments => (Some(call), None),
+            LaterCalls::SameTool => (None, Some(self.session.clone())),
+        };
+        let grant = Grant {
+            version: VERSION,
+            server: asked.server.to_string(),
+            tool: asked.tool.to_string(),
+            call,
+            session,
+            until: now() + IN_A_FORM.as_secs(),
+            left: None,
+            used_up: None,
+            at: now(),
+            by: "a form of the client".to_owned(),
+        };
+        self.grants.give(&self.principal, &grant).map(drop)
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::lang::{self, CallId, CallRecord, DecidedCall, DecidedPlan, Decision, Logged, PlanBounds};
-use crate::server::policy::{Grants, PLANNED, Take, TakenCall, Verdict};
+use crate::server::policy::{Grants, LaterCalls, PLANNED, Take, TakenCall, Verdict};
 
 /// The reason why a call of a plan is made, as a clause.
 const APPROVED: &str = "a person has approved the plan of the program";
@@ -146,5 +146,9 @@ impl Grants for PlanGrants {
             return Ok(Take::Taken(TakenCall { by: APPROVED.to_owned(), holds: Arc::new(|| Ok(true)) }));
         }
         self.others.as_ref().map_or(Ok(Take::Uncovered), |others| others.take(asked))
+    }
+
+    fn give(&self, asked: &lang::Question, later: LaterCalls) -> Result<(), String> {
+        self.others.as_ref().map_or(Ok(()), |others| others.give(asked, later))
     }
 }

@@ -76,6 +76,7 @@ impl Check {
                     };
                     let effects = effects(connections.downstreams(), tools);
                     outln!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
+                    asked(connections.downstreams(), name, tools);
                     for left_out in connections.downstreams().left_out(name) {
                         outln!("warning: {name}: {left_out}");
                     }
@@ -129,6 +130,26 @@ impl Check {
         }
         outln!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
         Ok(ExitCode::FAILURE)
+    }
+}
+
+/// Prints which tools of a server a person is asked about, and which not although their names speak for it.
+fn asked(downstreams: &Downstreams, server: &str, tools: &[Arc<Tool>]) {
+    let is_asked =
+        |tool: &&Arc<Tool>| downstreams.decide(tool).is_some_and(|decision| decision.verdict == Verdict::Ask);
+    let asked: Vec<&String> = tools.iter().filter(is_asked).map(|tool| &tool.name).collect();
+    if !asked.is_empty() {
+        outln!("asks    {server}: a person is asked about {}", names(asked.into_iter()));
+    }
+    let unasked: Vec<&String> =
+        tools.iter().filter(|tool| downstreams.unasked(tool).is_some()).map(|tool| &tool.name).collect();
+    if !unasked.is_empty() {
+        outln!(
+            "unasked {server}: nobody is asked about {}: {}, which by {} more than read; `policy: {{defaults: {{unannotated: by_name}}}}` asks",
+            unannotated(unasked.len()),
+            names(unasked.iter().copied()),
+            if unasked.len() == 1 { "its name does" } else { "their names do" },
+        );
     }
 }
 
@@ -188,6 +209,13 @@ fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
     });
     let each: Vec<String> = each.collect();
     if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
+}
+
+fn unannotated(count: usize) -> String {
+    match count {
+        1 => "1 tool that does not say what it does".to_owned(),
+        count => format!("{count} tools that do not say what they do"),
+    }
 }
 
 pub fn counted(count: usize, what: &str) -> String {

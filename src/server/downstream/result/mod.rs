@@ -26,6 +26,12 @@ pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
     ToolError::new(ToolErrorKind::Timeout, message)
 }
 
+/// The error for a call that timed out after its last progress.
+pub(super) fn stalled(what: &str, timeout: Duration) -> ToolError {
+    let message = format!("`{what}` neither answered nor reported progress for {} s", timeout.as_secs_f64());
+    ToolError::new(ToolErrorKind::Timeout, message)
+}
+
 /// Returns the approximate size of a result in bytes; stops measuring once it is large.
 pub(super) fn weight(result: &CallToolResult) -> usize {
     const EACH: usize = 64;

@@ -183,6 +183,13 @@ impl Downstream {
         rules.policy.decide_on(&self.named(&tool.name, &rules, names.as_deref()), &tool.hints)
     }
 
+    /// Returns the verb in the name of one of its tools that nobody is asked about, although it seems to do more than
+    /// read; see [`Policy::unasked`](crate::server::policy::Policy::unasked).
+    pub(super) fn unasked(&self, tool: &Tool) -> Option<&'static str> {
+        let (rules, names) = (self.rules(), self.names());
+        rules.policy.unasked(&self.named(&tool.name, &rules, names.as_deref()), &tool.hints)
+    }
+
     fn named<'n>(&'n self, tool: &'n str, rules: &'n Rules, names: Option<&'n Names>) -> ToolName<'n> {
         let known = names.map_or(KnownNames::Nothing, KnownNames::Tools);
         ToolName::among(self.name(), tool, &rules.servers, known)

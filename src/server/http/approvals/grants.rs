@@ -35,6 +35,9 @@ fn card(signed_in: &SignedIn, key: &Key, grant: Result<&Grant, &String>) -> Mark
                     dt { "Ends" } dd { (moment(grant.end())) }
                     dt { "Given by" } dd { (marked_line(&grant.by)) }
                 }
+                @if grant.session.is_some() {
+                    p { "In one session, with any arguments." }
+                }
                 @if let Some(call) = &grant.call {
                     p { "In one session, with these arguments:" }
                     pre.text tabindex="0" role="group" aria-label="arguments" { (marked(&call.arguments)) }

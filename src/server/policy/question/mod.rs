@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 use crate::lang::internal::foreign_text::shows_nothing;
 use crate::server::identity::sha256;
 
+use super::LaterCalls;
+
 /// Maximum length of the arguments as shown, in characters.
 const SHOWN: usize = 8_000;
 /// Maximum length of a server, tool or argument name as shown, in characters.
@@ -40,6 +42,8 @@ pub struct Question {
     /// If the question is about all calls of the tool that a program plans, their number, such as `at most 3 calls`; there
     /// are no arguments yet.
     pub planned: Option<String>,
+    /// The later calls that may be allowed together with this one; empty where a decision holds for this call alone.
+    pub later: Vec<LaterCalls>,
 }
 
 impl Question {
@@ -54,6 +58,7 @@ impl Question {
             arguments,
             program: program.to_owned(),
             rule: reason.clone(),
+            later: Vec::new(),
         }
     }
 
@@ -74,7 +79,7 @@ impl Question {
 
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Question { server, tool, arguments, program, rule, planned } = self;
+        let Question { server, tool, arguments, program, rule, planned, later: _ } = self;
         let arguments = match shown(arguments) {
             Some(arguments) => arguments,
             None => format!(

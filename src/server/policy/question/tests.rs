@@ -13,6 +13,7 @@ fn question(arguments: Value) -> Question {
         program: "ab".repeat(32),
         rule: "`policy.ask` of a.yaml has `send`".into(),
         planned: None,
+        later: Vec::new(),
     }
 }
 

@@ -1,0 +1,106 @@
+//! A call that was sent to a server: its answer, the progress that the server reports on it, and its end if nobody waits
+//! for the answer any longer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use futures::FutureExt;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ClientRequest, ProgressToken,
+    RequestId, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+
+/// Maximum number of calls whose progress is remembered. Only a server that reports on calls which it does not have
+/// exceeds it.
+const MOST_REPORTS: usize = 1_024;
+
+/// What a server has reported of its own accord.
+#[derive(Default)]
+pub(super) struct Reports {
+    list_changed: AtomicBool,
+    has_progress: AtomicBool,
+    /// When the server has last reported progress of each call, by its token. Servers write tokens as numbers or texts.
+    progress: Mutex<HashMap<String, Instant>>,
+}
+
+impl Reports {
+    /// Records that the tools have changed.
+    pub(super) fn list_changes(&self) {
+        self.list_changed.store(true, Ordering::Release);
+    }
+
+    /// Returns true once after the server has reported a change of its tools.
+    pub(super) fn take_list_changed(&self) -> bool {
+        self.list_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Records progress of a call.
+    pub(super) fn progresses(&self, token: &ProgressToken) {
+        let (token, mut progress) = (token.0.to_string(), self.progress());
+        if progress.len() < MOST_REPORTS || progress.contains_key(&token) {
+            progress.insert(token, Instant::now());
+            self.has_progress.store(true, Ordering::Release);
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that is sent once. Dropping it tells the server that its answer is not needed.
+pub(super) struct Asked<'c> {
+    peer: &'c Peer<RoleClient>,
+    reports: &'c Reports,
+    sent: OnceLock<(RequestId, ProgressToken)>,
+    is_answered: AtomicBool,
+}
+
+impl<'c> Asked<'c> {
+    pub(super) fn new(peer: &'c Peer<RoleClient>, reports: &'c Reports) -> Asked<'c> {
+        Asked { peer, reports, sent: OnceLock::new(), is_answered: AtomicBool::new(false) }
+    }
+
+    /// Sends the call and waits for its answer.
+    ///
+    /// # Errors
+    /// Returns the error reply, or why there is no answer.
+    pub(super) async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let _ = self.sent.set((handle.id.clone(), handle.progress_token.clone()));
+        let answer = handle.await_response().await;
+        self.is_answered.store(true, Ordering::Release);
+        match answer? {
+            ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
+            ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
+            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+
+    /// Returns when the server has last reported progress of the call.
+    pub(super) fn last_progress(&self) -> Option<Instant> {
+        let (_, token) = self.sent.get()?;
+        self.reports.progress().get(&token.0.to_string()).copied()
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let Some((id, token)) = self.sent.take() else { return };
+        if self.reports.has_progress.load(Ordering::Acquire) {
+            self.reports.progress().remove(&token.0.to_string());
+        }
+        if !*self.is_answered.get_mut() {
+            let reason = "request abandoned by the caller".to_owned();
+            let notice = CancelledNotificationParam::new(Some(id), Some(reason));
+            // One step puts the notice into the queue of the connection; nobody waits until it is written.
+            let _ = self.peer.notify_cancelled(notice).now_or_never();
+        }
+    }
+}
