@@ -152,10 +152,11 @@ pub use span::{Source, SourceName, Span};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::builtin::all;
-    pub use crate::builtin::discovery::{overview::outline, shape::meant, vocabulary};
+    pub use crate::builtin::discovery::{overview::outline, vocabulary};
     pub use crate::builtin::syntax;
     pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};
+    pub use crate::host::meant;
     pub use crate::host::{NoHost, panic_text};
     pub use crate::json::first_rounded;
     pub use crate::meter::{bytes, time};

@@ -12,18 +12,18 @@
 mod access;
 mod call;
 mod clock;
+mod parameters;
 
 pub use access::{HostAccess, NoHost, panic_text};
 pub use call::{CallId, CallIdError, Decision, Question};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
+pub use parameters::meant;
+pub(crate) use parameters::written_names;
 
 use crate::index::{Hits, Index};
 use crate::value::Value;
-use crate::value::map::kebab;
-use crate::value::names::canonical;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -272,39 +272,6 @@ pub struct ToolHints {
     pub destructive: Option<bool>,
     /// The tool is idempotent: another call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
-}
-
-impl Tool {
-    /// Returns the names of the parameters, each with whether it is required. Required parameters come first; both
-    /// groups are in the order of the schema. Signatures show this order, and positional arguments follow it.
-    ///
-    /// A name that `required` lists and `properties` lacks comes last among the required ones.
-    pub fn parameters(&self) -> Vec<(&str, bool)> {
-        let list = self.input_schema.get("required").and_then(serde_json::Value::as_array);
-        let mut required: HashSet<&str> = HashSet::new();
-        let in_order: Vec<&str> = list
-            .into_iter()
-            .flatten()
-            .filter_map(serde_json::Value::as_str)
-            .filter(|name| required.insert(name))
-            .collect();
-        let properties = self.input_schema.get("properties").and_then(serde_json::Value::as_object);
-        let declared = || properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str);
-        let is_declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
-        let needed = declared().filter(|name| required.contains(name));
-        let undeclared = in_order.iter().copied().filter(|name| !is_declared(name));
-        let optional = declared().filter(|name| !required.contains(name));
-        needed.chain(undeclared).map(|name| (name, true)).chain(optional.map(|name| (name, false))).collect()
-    }
-}
-
-/// Returns parameter names as a program writes them: in kebab case, or unchanged if several names have the same
-/// canonical spelling.
-pub(crate) fn written_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<Cow<'n, str>> {
-    let mut spelled: HashMap<String, usize> = HashMap::new();
-    names.clone().for_each(|name| *spelled.entry(canonical(name)).or_default() += 1);
-    let is_shared = |name: &str| spelled.get(&canonical(name)).is_some_and(|count| *count > 1);
-    names.map(|name| if is_shared(name) { Cow::Borrowed(name) } else { Cow::Owned(kebab(name)) }).collect()
 }
 
 /// All known tools, and the servers whose tools are unknown.

@@ -1,11 +1,11 @@
 //! One argument of a tool in full: `(doc mail/send :body)`, or a field in it: `(doc mail/send :body.to)`.
 
-use super::shape::{Detail, Sketch, cut, literal, meant};
+use super::shape::{Detail, Sketch, cut, literal};
 use super::signature::call_name;
 use crate::error::Error;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
-use crate::host::{Tool, written_names};
+use crate::host::{Tool, meant, written_names};
 use crate::value::names::canonical;
 use serde_json::Value as Json;
 use std::fmt::Write;

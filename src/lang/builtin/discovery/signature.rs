@@ -11,6 +11,7 @@ use crate::registry::Registry;
 use crate::value::names::writable;
 use serde_json::Value as Json;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
@@ -78,7 +79,12 @@ pub fn line(tool: &Tool, widths: Widths) -> String {
         false => "",
     };
     let described = format!("{}{}  {short}", call_within(tool, widths.call), result.unwrap_or_default());
-    format!("{}{pages}", described.trim_end())
+    let either = match tool.input_schema.get("properties").is_some() {
+        // Where there is little room, the alternatives of arguments that are shown are left to `doc`.
+        true if widths.call < USUAL.call => None,
+        _ => alternatives(tool, widths.result).map(|either| format!("  ; {either}")),
+    };
+    format!("{}{}{pages}", described.trim_end(), either.unwrap_or_default())
 }
 
 /// Returns the name under which programs call a tool. Characters that no name has are replaced: `get weather` is
@@ -152,7 +158,7 @@ struct Parameter<'t> {
     /// The name as programs write it.
     name: String,
     is_required: bool,
-    schema: Option<&'t Json>,
+    schema: Option<Cow<'t, Json>>,
     /// The type, without the default.
     kind: String,
 }
@@ -164,8 +170,8 @@ impl Parameter<'_> {
         let written = written_names(parameters.iter().map(|(name, _)| *name));
         // The types of parameters that are not shown are not needed.
         let kinds = parameters.iter().zip(written).enumerate().map(|(at, ((name, is_required), written))| {
-            let schema = property(tool, name);
-            let kind = match schema {
+            let schema = tool.parameter(name);
+            let kind = match &schema {
                 Some(schema) if at < PARAMETERS => Sketch::of(schema, &tool.input_schema).written(Detail::Types, width),
                 _ => "any".to_string(),
             };
@@ -188,14 +194,14 @@ impl Parameter<'_> {
     }
 
     fn default(&self) -> String {
-        match self.schema.and_then(|schema| schema.get("default")) {
+        match self.schema.as_ref().and_then(|schema| schema.get("default")) {
             Some(default) if !default.is_null() => format!("={}", literal(default)),
             _ => String::new(),
         }
     }
 
     fn description(&self) -> Option<&str> {
-        self.schema?.get("description")?.as_str()
+        self.schema.as_ref()?.get("description")?.as_str()
     }
 
     /// Returns what its description says about its values, unless the type says it.
@@ -205,8 +211,22 @@ impl Parameter<'_> {
     }
 }
 
-fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
-    tool.input_schema.get("properties")?.get(name)
+/// Returns which arguments go together where there are alternatives: `either :id, or :name`.
+fn alternatives(tool: &Tool, width: usize) -> Option<String> {
+    let all = tool.parameters();
+    let written = written_names(all.iter().map(|(name, _)| *name));
+    let names: HashMap<&str, String> =
+        all.iter().zip(written).map(|((name, _), written)| (*name, written.into_owned())).collect();
+    let each = tool.alternatives()?.into_iter().map(|marks| {
+        let marks = marks.into_iter().map(|(name, value)| {
+            let name = names.get(name).cloned().unwrap_or_else(|| name.to_owned());
+            let name = foreign_text::argument(&cut(name, NAME));
+            value.map_or_else(|| name.clone(), |value| format!("{name} {}", literal(value)))
+        });
+        marks.collect::<Vec<_>>().join(" ")
+    });
+    let each: Vec<String> = each.collect();
+    (each.len() > 1).then(|| cut(format!("either {}", each.join(", or ")), width))
 }
 
 /// Returns the shape of the tool's result with a prefix for its origin: empty if the server declares it, `seen ` if it
@@ -239,6 +259,9 @@ pub fn full(tool: &Tool) -> String {
     }
     if parameters.len() > PARAMETERS {
         let _ = writeln!(out, "  … and {} more", parameters.len() - PARAMETERS);
+    }
+    if let Some(either) = alternatives(tool, WIDE) {
+        let _ = writeln!(out, "  {either}");
     }
     match result(tool, Detail::Types, WIDE) {
         Some(("", shape)) => _ = writeln!(out, "  returns {shape}"),

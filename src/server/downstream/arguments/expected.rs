@@ -1,6 +1,6 @@
 //! What a schema expects, in the words of an error.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::server::text::cut;
 
@@ -57,22 +57,7 @@ pub(super) fn keys(schema: &Value) -> Option<String> {
     Some(listed(all.iter().map(String::as_str)))
 }
 
-/// Describes the alternatives of `anyOf` or `oneOf` by the arguments that each needs, if they differ in these.
-pub(super) fn alternatives(schema: &Value) -> Option<String> {
-    let several = ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array())?;
-    let each = several.iter().map(|alternative| {
-        let (needed, described) = (required(alternative), Map::new());
-        let properties = alternative.get("properties").and_then(Value::as_object).unwrap_or(&described);
-        let fixed = properties.iter().filter_map(|(name, schema)| Some(format!("{name} = {}", schema.get("const")?)));
-        let is_fixed = |name: &&str| properties.get(*name).is_some_and(|schema| schema.get("const").is_some());
-        let plain = needed.iter().filter(|name| !is_fixed(name)).map(|name| (*name).to_owned());
-        let all: Vec<String> = fixed.chain(plain).collect();
-        (!all.is_empty()).then(|| listed(all.iter().map(String::as_str)))
-    });
-    let each: Option<Vec<String>> = each.take(8).collect();
-    each.filter(|each| !each.is_empty()).map(|each| format!("either {}", each.join(", or ")))
-}
-
-fn required(schema: &Value) -> Vec<&str> {
+/// Returns the keys that an object needs.
+pub(super) fn required(schema: &Value) -> Vec<&str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }

@@ -1,6 +1,7 @@
 //! Tools with the validation of their arguments: only arguments that fit the schema are sent. Learned result shapes
 //! are stored with each tool.
 
+mod either;
 mod expected;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,7 +29,8 @@ use super::schemas::Schemas;
 use super::seen::Seen;
 use super::trial::{Problem, Trial};
 use super::words::Words;
-use expected::{alternatives, expected, expected_of_options, keys, listed, object as object_of};
+use either::{alternatives, given, part, problem_of_meant};
+use expected::{expected, expected_of_options, keys, listed, object as object_of};
 
 /// Maximum nesting depth of arguments; other JSON implementations can be expected to accept it.
 const DEEPEST: u32 = 100;
@@ -335,11 +337,9 @@ impl CheckedTool {
     ) -> Result<Option<(String, String, ToolError)>, Unchecked> {
         Ok(trial.first_problem(instance)?.map(|problem| match problem {
             Problem::Known(problem) => {
-                let pointer = problem.instance_path().to_string();
-                let place: Vec<String> =
-                    pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+                let place = place_of(&problem);
                 let error = self.wrong(&problem, &place);
-                (pointer, path(&place), error)
+                (problem.instance_path().to_string(), path(&place), error)
             }
             Problem::Unknown => {
                 let message = format!(
@@ -352,6 +352,9 @@ impl CheckedTool {
     }
 
     fn wrong(&self, problem: &ValidationError<'_>, place: &[String]) -> ToolError {
+        if let Some(meant) = problem_of_meant(problem) {
+            return self.wrong(meant, &place_of(meant));
+        }
         let name = self.name();
         if let ValidationErrorKind::Required { property } = problem.kind() {
             let missing = property.as_str().unwrap_or_default();
@@ -375,7 +378,7 @@ impl CheckedTool {
             }
             ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => Some(kind.to_string()),
             ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } if place.is_empty() => {
-                self.around(problem).and_then(alternatives)
+                self.around(problem).and_then(|schema| alternatives(schema, &self.tool.input_schema))
             }
             ValidationErrorKind::Enum { options } => expected_of_options(options),
             ValidationErrorKind::Minimum { limit } => Some(format!("at least `{limit}`")),
@@ -395,7 +398,9 @@ impl CheckedTool {
         };
         let message = match expected {
             Some(expected) => {
-                format!("{what} of `{name}`: expected {expected}, got {}", kind(problem.instance()))
+                let given = given(problem.instance()).filter(|_| expected.starts_with("either "));
+                let given = given.unwrap_or_else(|| kind(problem.instance()));
+                format!("{what} of `{name}`: expected {expected}, got {given}")
             }
             None => format!("{what} of `{name}`: {}", cut(&problem.to_string(), 300)),
         };
@@ -406,7 +411,7 @@ impl CheckedTool {
     fn around(&self, problem: &ValidationError<'_>) -> Option<&Value> {
         let path = problem.schema_path().to_string();
         let (schema, _) = path.rsplit_once('/')?;
-        self.tool.input_schema.pointer(schema)
+        part(&self.tool.input_schema, schema)
     }
 
     /// Describes a missing top-level argument, if the schema does.
@@ -485,6 +490,12 @@ fn shown(tool: &Arc<Tool>, seen: &Seen) -> Arc<Tool> {
         (seen, promised) if seen == tool.seen && promised == tool.output_schema => Arc::clone(tool),
         (seen, output_schema) => Arc::new(Tool { seen, output_schema, ..(**tool).clone() }),
     }
+}
+
+/// Returns the place of a problem: the names of arguments and fields that lead to it.
+fn place_of(problem: &ValidationError<'_>) -> Vec<String> {
+    let pointer = problem.instance_path().to_string();
+    pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
 /// Formats a place as a path, such as `filters[0].name`.

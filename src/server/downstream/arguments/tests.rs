@@ -265,7 +265,7 @@ fn errors_name_the_keys_of_an_object_and_the_alternatives() {
         {"properties": {"kind": {"const": "page"}}, "required": ["kind", "page"]}, {"required": ["id"]}]}));
     assert_eq!(
         problem(&either, r#"{"x": 1}"#).0,
-        "the arguments of `mail/search`: expected either `kind = \"page\"`, `page`, or `id`, got an object of 1"
+        "the arguments of `mail/search`: expected either `kind = \"page\"`, `page`, or `id`, got `x`"
     );
 }
 

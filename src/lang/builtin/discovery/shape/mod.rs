@@ -8,6 +8,7 @@ mod sketch;
 pub use sketch::{Detail, Sketch};
 
 use crate::foreign_text;
+use crate::host::meant;
 use serde_json::{Map, Value as Json};
 use sketch::{Field, Part};
 use std::cell::Cell;
@@ -22,10 +23,6 @@ const KEYS: usize = 16;
 const CHOICES: usize = 8;
 /// Maximum number of enumeration values, and of names of required keys, that are considered.
 const LOOKED_AT: usize = 256;
-/// Maximum length of a chain of references; a longer one is taken for a cycle.
-const REFERENCES: usize = 8;
-/// Maximum length of a reference that is followed, in bytes.
-const REFERENCE: usize = 1_000;
 /// Maximum length of a literal value, in characters.
 const LITERAL: usize = 40;
 
@@ -34,20 +31,6 @@ impl Sketch {
     pub fn of(schema: &Json, root: &Json) -> Sketch {
         Shapes { root, left: Cell::new(PARTS) }.of(schema, Depth::default())
     }
-}
-
-/// Follows references within the same document. Returns `None` if a reference is dangling or too long, or if the chain
-/// exceeds `REFERENCES`.
-pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
-    for _ in 0..REFERENCES {
-        let reference = schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
-        match reference {
-            Some(pointer) if pointer.len() > REFERENCE => return None,
-            Some(pointer) => schema = root.pointer(pointer)?,
-            None => return Some(schema),
-        }
-    }
-    None
 }
 
 /// Formats the beginning of a literal in a schema: a default or an enumeration value. The rest is not serialized at
