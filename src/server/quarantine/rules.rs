@@ -191,7 +191,10 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "tool-order",
         r"\byou\W+(must|should|shall|need to|have to|will)\W+(\w+\W+){0,2}?(call|invoke|execute|run|use|trigger)\W+(the\W+)?([\w./-]*\w[_/]\w[\w./-]*\W+(now|immediately|at once|right (now|away))\b|([\w.-]+/)?(send|delete|forward|transfer|remove|upload|wire|pay|post)[_-]\w+(?P<unless>\()?)",
     ),
-    ("tool-order", r"\b(use|call|invoke|run|execute|trigger)\W+(the\W+|your\W+)?[\w./-]*\w[_/]\w[\w./-]*\W+tool\b"),
+    (
+        "tool-order",
+        r"\b(use|call|invoke|run|execute|trigger)\W+(the\W+|your\W+)?[\w./-]*\w[_/]\w[\w./-]*\W+tool\b(?P<unless>\W+to\W+(consider|think|reflect)\b)?",
+    ),
     (
         "tool-order",
         r"\b(assistant|ai|agent|model|llm)s?\W+(\w+\W+){0,2}?(must|should|shall|needs? to|ha(s|ve) to|(is|are) required to)\W+(\w+\W+){0,3}?(call|use|invoke|run|execute)\W+(\w+\W+){0,3}?(tools?|functions?)\b",
@@ -206,7 +209,7 @@ pub(super) const USUAL: &[(&str, &str)] = &[
     ),
     (
         "to-the-assistant",
-        r"\b(attention|note|notice|message|instructions?|important|dear|hey|hello)\W+((to|for|all|any|the|every)\W+)*(ai|llms?|language models?|chatbots?)\b( (assistant|agent|model|system|bot)s?)?\W*([:,!]|reading|processing|summari[sz]ing)",
+        r"\b(attention|note|notice|message|instructions?|important|dear|hey|hello)\W+((to|for|all|any|the|every)\W+)*(ai|llms?|language models?|chatbots?)\b( (assistant|agent|model|system|bot)s?)?\W*([:,!]|reading|processing|summari[sz]ing)(?P<unless>\W+(please\W+)?(do not|don't|never)\W+(invent|make up|guess|fabricate|hallucinate)\b)?",
     ),
     (
         "to-the-assistant",
