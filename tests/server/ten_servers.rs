@@ -110,8 +110,9 @@ const CASES: [Case<'static>; 10] = [
 
 #[test]
 fn ten_servers_of_others_work_at_once() {
-    // Some of them refuse hidden folders, as temporary ones are by default.
-    let folder = tempfile::Builder::new().prefix("servers-").tempdir().expect("a folder");
+    // One of them refuses hidden folders, as temporary ones are by default, and loses capital letters.
+    let prefix = format!("servers-{}", std::process::id());
+    let folder = tempfile::Builder::new().prefix(&prefix).rand_bytes(0).tempdir().expect("a folder");
     data(folder.path());
     let place = folder.path().to_string_lossy().into_owned();
     let mut servers = serde_json::Map::new();

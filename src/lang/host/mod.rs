@@ -17,13 +17,16 @@ mod parameters;
 pub use access::{HostAccess, NoHost, panic_text};
 pub use call::{CallId, CallIdError, Decision, Question};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
+pub(crate) use parameters::Alternative;
 pub use parameters::meant;
-pub(crate) use parameters::written_names;
 
 use crate::index::{Hits, Index};
 use crate::value::Value;
+use crate::value::map::kebab;
+use crate::value::names::canonical;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -272,6 +275,37 @@ pub struct ToolHints {
     pub destructive: Option<bool>,
     /// The tool is idempotent: another call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
+}
+
+impl Tool {
+    /// Returns the names of the parameters, each with whether it is required. Required parameters come first; both
+    /// groups are in the order of the schema. Signatures show this order, and positional arguments follow it.
+    ///
+    /// A name that `required` lists and `properties` lacks comes last among the required ones. Parameters that are
+    /// declared in alternatives come last of all; they are required if each alternative requires them.
+    pub fn parameters(&self) -> Vec<(&str, bool)> {
+        parameters::parameters(&self.input_schema)
+    }
+
+    /// Returns the schema of a parameter: that at the top, or else those of the alternatives.
+    pub(crate) fn parameter(&self, name: &str) -> Option<Cow<'_, serde_json::Value>> {
+        parameters::parameter(&self.input_schema, name)
+    }
+
+    /// Returns the alternatives of the arguments as a whole. `None` if there are none, or if one of them has no parameter
+    /// by which it is recognised.
+    pub(crate) fn alternatives(&self) -> Option<Vec<Alternative<'_>>> {
+        parameters::alternatives(&self.input_schema)
+    }
+}
+
+/// Returns parameter names as a program writes them: in kebab case, or unchanged if several names have the same
+/// canonical spelling.
+pub(crate) fn written_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<Cow<'n, str>> {
+    let mut spelled: HashMap<String, usize> = HashMap::new();
+    names.clone().for_each(|name| *spelled.entry(canonical(name)).or_default() += 1);
+    let is_shared = |name: &str| spelled.get(&canonical(name)).is_some_and(|count| *count > 1);
+    names.map(|name| if is_shared(name) { Cow::Borrowed(name) } else { Cow::Owned(kebab(name)) }).collect()
 }
 
 /// All known tools, and the servers whose tools are unknown.

@@ -1,9 +1,6 @@
 //! The parameters of a tool, as the schema of its arguments declares them: at its top, behind references, and in
 //! alternatives and conditions.
 
-use super::Tool;
-use crate::value::map::kebab;
-use crate::value::names::canonical;
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -23,68 +20,63 @@ const ALTERNATIVES: usize = 32;
 /// The keywords by which a schema describes the same value in other schemas.
 const ELSEWHERE: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "then", "else"];
 
-impl Tool {
-    /// Returns the names of the parameters, each with whether it is required. Required parameters come first; both
-    /// groups are in the order of the schema. Signatures show this order, and positional arguments follow it.
-    ///
-    /// A name that `required` lists and `properties` lacks comes last among the required ones. Parameters that are
-    /// declared in alternatives come last of all; they are required if each alternative requires them.
-    pub fn parameters(&self) -> Vec<(&str, bool)> {
-        let own = Found::at(&self.input_schema);
-        let found = match has_elsewhere(&self.input_schema) {
-            false => own,
-            true => own.and(Found::within(&self.input_schema, &self.input_schema)),
-        };
-        let Found { declared, required } = found;
-        let needs: HashSet<&str> = required.iter().copied().collect();
-        let named: HashSet<&str> = declared.iter().map(|(name, _)| *name).collect();
-        let mut listed = HashSet::new();
-        let undeclared = required.iter().copied().filter(|name| !named.contains(name) && listed.insert(*name));
-        let names = || declared.iter().map(|(name, _)| *name);
-        let needed = names().filter(|name| needs.contains(name));
-        let optional = names().filter(|name| !needs.contains(name));
-        needed.chain(undeclared).map(|name| (name, true)).chain(optional.map(|name| (name, false))).collect()
-    }
+/// Returns the names of the parameters that a schema of arguments declares, each with whether it is required; see
+/// [`Tool::parameters`](super::Tool::parameters).
+pub(super) fn parameters(schema: &Json) -> Vec<(&str, bool)> {
+    let own = Found::at(schema);
+    let Found { declared, required } = match has_elsewhere(schema) {
+        false => own,
+        true => own.and(Found::within(schema, schema)),
+    };
+    let needs: HashSet<&str> = required.iter().copied().collect();
+    let named: HashSet<&str> = declared.iter().map(|(name, _)| *name).collect();
+    let mut listed = HashSet::new();
+    let undeclared = required.iter().copied().filter(|name| !named.contains(name) && listed.insert(*name));
+    let names = || declared.iter().map(|(name, _)| *name);
+    let needed = names().filter(|name| needs.contains(name));
+    let optional = names().filter(|name| !needs.contains(name));
+    needed.chain(undeclared).map(|name| (name, true)).chain(optional.map(|name| (name, false))).collect()
+}
 
-    /// Returns the schema of a parameter: that at the top, or else those of the alternatives.
-    pub(crate) fn parameter(&self, name: &str) -> Option<Cow<'_, Json>> {
-        let root = &self.input_schema;
-        if let Some(schema) = root.get("properties").and_then(|properties| properties.get(name)) {
-            return Some(Cow::Borrowed(schema));
-        }
-        if !has_elsewhere(root) {
-            return None;
-        }
-        let mut found = Found::within(root, root);
-        let place = found.declared.iter().position(|(declared, _)| *declared == name)?;
-        match found.declared.swap_remove(place).1.as_slice() {
-            [only] => Some(Cow::Borrowed(only)),
-            several => Some(Cow::Owned(json!({ "anyOf": several }))),
-        }
+/// Returns the schema of a parameter: that at the top, or else those of the alternatives.
+pub(super) fn parameter<'s>(root: &'s Json, name: &str) -> Option<Cow<'s, Json>> {
+    if let Some(schema) = root.get("properties").and_then(|properties| properties.get(name)) {
+        return Some(Cow::Borrowed(schema));
     }
+    if !has_elsewhere(root) {
+        return None;
+    }
+    let mut found = Found::within(root, root);
+    let place = found.declared.iter().position(|(declared, _)| *declared == name)?;
+    match found.declared.swap_remove(place).1.as_slice() {
+        [only] => Some(Cow::Borrowed(only)),
+        several => Some(Cow::Owned(json!({ "anyOf": several }))),
+    }
+}
 
-    /// Returns the alternatives of the arguments as a whole: the parameters by which each is recognised, with the value
-    /// if it is fixed. `None` if there are none, or if one of them has no such parameter.
-    pub(crate) fn alternatives(&self) -> Option<Vec<Vec<(&str, Option<&Json>)>>> {
-        let root = &self.input_schema;
-        let schema = meant(root, root)?;
-        let several = ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array())?;
-        let each = several.iter().take(ALTERNATIVES).map(|alternative| {
-            let found = Found::within(alternative, root);
-            let fixed = found.declared.iter().filter_map(|(name, schemas)| {
-                let value = schemas.first().and_then(|schema| schema.get("const"));
-                value.map(|value| (*name, Some(value)))
-            });
-            let mut marks: Vec<(&str, Option<&Json>)> = fixed.collect();
-            for name in found.required {
-                if marks.iter().all(|(known, _)| *known != name) {
-                    marks.push((name, None));
-                }
-            }
-            (!marks.is_empty()).then_some(marks)
+/// The parameters by which an alternative is recognised, each with its value if that is fixed.
+pub(crate) type Alternative<'s> = Vec<(&'s str, Option<&'s Json>)>;
+
+/// Returns the alternatives of the arguments as a whole. `None` if there are none, or if one of them has no parameter by
+/// which it is recognised.
+pub(super) fn alternatives(root: &Json) -> Option<Vec<Alternative<'_>>> {
+    let schema = meant(root, root)?;
+    let several = ["anyOf", "oneOf"].into_iter().find_map(|key| schema.get(key)?.as_array())?;
+    let each = several.iter().take(ALTERNATIVES).map(|alternative| {
+        let found = Found::within(alternative, root);
+        let fixed = found.declared.iter().filter_map(|(name, schemas)| {
+            let value = schemas.first().and_then(|schema| schema.get("const"));
+            value.map(|value| (*name, Some(value)))
         });
-        each.collect()
-    }
+        let mut marks: Alternative<'_> = fixed.collect();
+        for name in found.required {
+            if marks.iter().all(|(known, _)| *known != name) {
+                marks.push((name, None));
+            }
+        }
+        (!marks.is_empty()).then_some(marks)
+    });
+    each.collect()
 }
 
 /// Parameters that were found in a schema.
@@ -189,22 +181,9 @@ pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
     None
 }
 
-/// Returns parameter names as a program writes them: in kebab case, or unchanged if several names have the same
-/// canonical spelling.
-pub(crate) fn written_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<Cow<'n, str>> {
-    let mut spelled: HashMap<String, usize> = HashMap::new();
-    names.clone().for_each(|name| *spelled.entry(canonical(name)).or_default() += 1);
-    let is_shared = |name: &str| spelled.get(&canonical(name)).is_some_and(|count| *count > 1);
-    names.map(|name| if is_shared(name) { Cow::Borrowed(name) } else { Cow::Owned(kebab(name)) }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tool(schema: Json) -> Tool {
-        Tool { server: "s".into(), name: "t".into(), input_schema: schema, ..Tool::default() }
-    }
 
     fn object(name: &str, required: &[&str]) -> Json {
         json!({"type": "object", "properties": {name: {"type": "string"}}, "required": required})
@@ -212,9 +191,9 @@ mod tests {
 
     #[test]
     fn parameters_are_found_in_references_and_alternatives() {
-        let of = |schema: Json| {
-            let tool = tool(schema);
-            tool.parameters().iter().map(|(name, needed)| format!("{name}{}", if *needed { "" } else { "?" })).collect()
+        let of = |schema: &Json| {
+            let all = parameters(schema);
+            all.iter().map(|(name, needed)| format!("{name}{}", if *needed { "" } else { "?" })).collect()
         };
         let definitions = json!({"A": object("a", &["a"]), "B": object("b", &["b"])});
         let cases: [(Json, &[&str]); 6] = [
@@ -226,24 +205,24 @@ mod tests {
             (json!({"properties": {"x": {}}, "required": ["z", "x"]}), &["x", "z"]),
         ];
         for (schema, expected) in cases {
-            let found: Vec<String> = of(schema.clone());
+            let found: Vec<String> = of(&schema);
             assert_eq!(found, expected, "{schema}");
         }
         let circle = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}], "properties": {"x": {}}});
-        assert_eq!(tool(circle).parameters(), [("x", false)]);
+        assert_eq!(parameters(&circle), [("x", false)]);
     }
 
     #[test]
     fn a_parameter_of_several_alternatives_has_all_their_schemas() {
         let one = |kind: &str| json!({"properties": {"kind": {"const": kind}}, "required": ["kind"]});
-        let tool = tool(json!({"oneOf": [one("file"), one("url"), one("file")]}));
+        let schema = json!({"oneOf": [one("file"), one("url"), one("file")]});
         assert_eq!(
-            tool.parameter("kind").expect("there").into_owned(),
+            parameter(&schema, "kind").expect("there").into_owned(),
             json!({"anyOf": [{"const": "file"}, {"const": "url"}]})
         );
-        assert_eq!(tool.parameters(), [("kind", true)]);
-        assert_eq!(tool.parameter("other"), None);
+        assert_eq!(parameters(&schema), [("kind", true)]);
+        assert_eq!(parameter(&schema, "other"), None);
         let file = json!("file");
-        assert_eq!(tool.alternatives().expect("three")[0], [("kind", Some(&file))]);
+        assert_eq!(alternatives(&schema).expect("three")[0], [("kind", Some(&file))]);
     }
 }

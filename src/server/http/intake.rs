@@ -414,7 +414,7 @@ async fn one(
     let is_json = is_json(&parts.headers);
     let host = parts.headers.get(header::HOST).cloned();
     let is_json_alone = parts.extensions.get::<JsonAlone>().is_some();
-    let explained = (bytes.len() <= unfit::LARGEST).then(|| bytes.clone()).unwrap_or_default();
+    let explained = if bytes.len() <= unfit::LARGEST { bytes.clone() } else { Bytes::new() };
     let request = Request::from_parts(parts, Body::from(bytes));
     match as_beginner(principal, next.run(request)).await {
         Ok(response) if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {

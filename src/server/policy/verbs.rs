@@ -139,13 +139,11 @@ const JOINING: &[&str] = &["and", "or", "then"];
 pub(super) fn risky(name: &str) -> Option<&'static str> {
     let mut is_object = false;
     for word in words(name) {
-        if JOINING.contains(&word.as_str()) {
-            is_object = false;
-        } else if is_object {
-        } else if let Some(verb) = RISKY.iter().find(|verb| **verb == word) {
-            return Some(verb);
-        } else {
-            is_object = READING.contains(&word.as_str());
+        match RISKY.iter().find(|verb| **verb == word) {
+            _ if JOINING.contains(&word.as_str()) => is_object = false,
+            _ if is_object => {}
+            Some(verb) => return Some(verb),
+            None => is_object = READING.contains(&word.as_str()),
         }
     }
     None
