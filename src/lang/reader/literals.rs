@@ -115,8 +115,8 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
     let error = |message: String| ReadError::new("InvalidCharacter", span, message);
     let mut chars = name.chars();
     if let (Some(only), None) = (chars.next(), chars.next()) {
-        if only.is_whitespace() || only.is_control() {
-            return Err(error("a backslash before white space is not a character".to_string())
+        if only != ' ' && (only.is_whitespace() || only.is_control()) {
+            return Err(error("a backslash before white space other than a blank is not a character".to_string())
                 .suggest("write `\\space`, `\\newline`, `\\tab` or `\\return`"));
         }
         return Ok(FormKind::Char(only));

@@ -176,7 +176,8 @@ fn strings_and_characters_that_are_none() {
     assert_eq!(refused(r"\o+1").code, "InvalidCharacter");
     assert_eq!(refused("#(%+1)").code, "FunctionLiteral");
     assert_eq!(refused(r"\abc").message, r"`\abc` is not a character");
-    assert_eq!(refused(r"(\ )").message, "a backslash before white space is not a character");
+    assert_eq!(refused("(\\\n)").message, "a backslash before white space other than a blank is not a character");
+    assert_eq!(refused(r"(\ a)").message, r"`\ a` is not a character");
     let error = refused("(a\n \"b");
     assert_eq!(error.message, "the string opened at line 2, column 2 is not closed: `\"` is missing");
     assert_eq!((error.code, error.incomplete), ("UnterminatedString", true));
