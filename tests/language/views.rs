@@ -39,6 +39,8 @@ const SOURCES: &[&str] = &[
     "(concat [:y] (rest (vec (range 90))) [:z])",
     "(rest (into (vec (range 40)) [1 2]))",
     "(take-last 40 (vec (range 99)))",
+    "(seq (into clojure.lang.PersistentQueue/EMPTY (range 50)))",
+    "(rest (pop (pop (into clojure.lang.PersistentQueue/EMPTY (range 50)))))",
     "(drop 3 {:a 1 :b 2 :c 3 :d 4 :e 5})",
     "(nthrest \"abcdefgh\" 2)",
     "(keys (json/parse \"{\\\"firstName\\\": 1, \\\"last_name\\\": {\\\"a b\\\": 2}}\"))",

@@ -181,8 +181,9 @@ const CLASSES: &[(&[&str], &str)] = &[
         "use a map instead: `{}`, `(assoc m k v)`, `(get m k default)`, `(update m k (fnil inc 0))`",
     ),
     (
-        &["PersistentQueue", "Queue", "Deque"],
-        "a vector is a queue too: `(conj q x)` adds at the end, `(first q)` is the next item, `(subvec q 1)` the rest",
+        &["Queue", "Deque"],
+        "a queue is `(conj clojure.lang.PersistentQueue/EMPTY x)`: `(conj q x)` adds at the end, `(peek q)` is the next item, \
+         `(pop q)` the rest",
     ),
     (&["HashSet", "LinkedHashSet", "TreeSet", "Set"], "use a set instead: `#{}`, `(conj s x)`, `(contains? s x)`"),
     (

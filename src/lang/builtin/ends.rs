@@ -3,7 +3,7 @@
 use super::arguments::{take, whole};
 use super::sequences::change_vector;
 use crate::error::{Error, Outcome};
-use crate::eval::annotate;
+use crate::eval::{annotate, of_queue};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
@@ -18,14 +18,19 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "peek",
         &["[coll]"],
-        "The last item of a vector or the first of a list; nil if it is empty.",
-        &[("(peek [1 2 3])", "3"), ("(peek '(1 2 3))", "1")],
+        "The last item of a vector or the first of a list or a queue; nil if it is empty.",
+        &[
+            ("(peek [1 2 3])", "3"),
+            ("(peek '(1 2 3))", "1"),
+            ("(peek (conj clojure.lang.PersistentQueue/EMPTY 1 2))", "1"),
+        ],
         peek,
     ),
     Builtin::new(
         "pop",
         &["[coll]"],
-        "A vector without its last item, a list without its first; error if empty.",
+        "A vector without its last item, a list without its first; error if empty. A queue, which begins as \
+         `clojure.lang.PersistentQueue/EMPTY`, without its first item, if it has any.",
         &[("(pop [1 2 3])", "[1 2]"), ("(pop '(1 2 3))", "(2 3)")],
         pop,
     ),
@@ -45,8 +50,20 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
+/// Returns the queue without items; `None` unless that is its name.
+pub fn constant(name: &str) -> Option<Value> {
+    matches!(name, "clojure.lang.PersistentQueue/EMPTY" | "PersistentQueue/EMPTY").then(empty_queue)
+}
+
+fn empty_queue() -> Value {
+    let mut queue = Vector::from(Vec::new());
+    queue.set_metadata(Some(of_queue(None)));
+    Value::Vector(Arc::new(queue))
+}
+
 fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        Value::Vector(items) if items.is_queue() => Ok(items.get(0).cloned().unwrap_or_default()),
         Value::Vector(items) => {
             Ok(items.len().checked_sub(1).and_then(|last| items.get(last)).cloned().unwrap_or_default())
         }
@@ -58,6 +75,10 @@ fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 pub(super) fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         Value::Nil => Ok(Value::Nil),
+        Value::Vector(mut items) if items.is_queue() => {
+            change_vector(machine, &mut items)?.pop_first();
+            Ok(Value::Vector(items))
+        }
         Value::Vector(mut items) => {
             if items.is_empty() {
                 return Err(nothing_to_pop("vector").into());
@@ -134,6 +155,7 @@ fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Returns the empty collection of the same type, with the same metadata.
 pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Value> {
     Ok(match collection {
+        Value::Vector(items) if items.is_queue() => return annotate(machine, empty_queue(), metadata(collection)),
         vector @ Value::Vector(_) => return annotate(machine, Value::vector(Vec::new()), metadata(vector)),
         list @ (Value::List(_) | Value::Lazy(_)) => {
             return annotate(machine, Value::list(Vec::new()), metadata(list));

@@ -19,73 +19,73 @@ pub static LIBRARY: Library = Library {
 };
 
 const AREAS: &[Area] = &[
-    Area::new("Making sequences", sequences::making::TABLE)
+    Area::pure("Making sequences", sequences::making::TABLE)
         .with_aliases(sequences::making::ALIASES)
         .with_steps(&[sequences::making::STEPS]),
     Area::new("Iteration", sequences::iteration::TABLE).with_steps(&[sequences::iteration::STEPS]),
     Area::new("All pages of a tool", pages::TABLE).with_steps(&[pages::STEPS]),
-    Area::new("Ends of sequences", sequences::ends::TABLE).with_aliases(sequences::ends::ALIASES),
-    Area::new("Mapping", sequences::mapping::TABLE)
+    Area::pure("Ends of sequences", sequences::ends::TABLE).with_aliases(sequences::ends::ALIASES),
+    Area::pure("Mapping", sequences::mapping::TABLE)
         .with_aliases(sequences::mapping::ALIASES)
         .with_steps(&[sequences::mapping::STEPS]),
-    Area::new("Filtering", sequences::filtering::TABLE)
+    Area::pure("Filtering", sequences::filtering::TABLE)
         .with_aliases(sequences::filtering::ALIASES)
         .with_steps(&[sequences::filtering::STEPS]),
-    Area::new("Cutting", sequences::cutting::TABLE)
+    Area::pure("Cutting", sequences::cutting::TABLE)
         .with_aliases(sequences::cutting::ALIASES)
         .with_steps(&[sequences::cutting::STEPS]),
-    Area::new("Splitting into parts", sequences::parting::TABLE).with_steps(&[sequences::parting::STEPS]),
-    Area::new("Partial reads", sequences::partly::TABLE).with_steps(&[sequences::partly::STEPS]),
-    Area::new("Joining", sequences::joining::TABLE)
+    Area::pure("Splitting into parts", sequences::parting::TABLE).with_steps(&[sequences::parting::STEPS]),
+    Area::pure("Partial reads", sequences::partly::TABLE).with_steps(&[sequences::partly::STEPS]),
+    Area::pure("Joining", sequences::joining::TABLE)
         .with_aliases(sequences::joining::ALIASES)
         .with_steps(&[sequences::joining::STEPS]),
-    Area::new("Reducing", sequences::reducing::TABLE)
+    Area::pure("Reducing", sequences::reducing::TABLE)
         .with_aliases(sequences::reducing::ALIASES)
         .with_steps(&[sequences::reducing::STEPS]),
-    Area::new("Grouping", sequences::grouping::TABLE),
-    Area::new("Ordering", sequences::ordering::TABLE)
+    Area::pure("Grouping", sequences::grouping::TABLE),
+    Area::pure("Ordering", sequences::ordering::TABLE)
         .with_aliases(sequences::ordering::ALIASES)
         .with_steps(&[sequences::ordering::STEPS]),
-    Area::new("Predicates on sequences", sequences::questions::TABLE).with_aliases(sequences::questions::ALIASES),
+    Area::pure("Predicates on sequences", sequences::questions::TABLE).with_aliases(sequences::questions::ALIASES),
     Area::new("Side effects", sequences::effects::TABLE).with_aliases(sequences::effects::ALIASES),
-    Area::new("Functions", functions::TABLE).with_aliases(functions::ALIASES).with_steps(&[functions::STEPS]),
-    Area::new("Transducers", transducers::TABLE).with_aliases(transducers::ALIASES).with_steps(&[
+    Area::pure("Functions", functions::TABLE).with_aliases(functions::ALIASES).with_steps(&[functions::STEPS]),
+    Area::pure("Transducers", transducers::TABLE).with_aliases(transducers::ALIASES).with_steps(&[
         transducers::STEPS,
         transducers::state::STEPS,
         transducers::steps::STEPS,
     ]),
-    Area::new("Maps", maps::TABLE).with_aliases(maps::ALIASES),
-    Area::new("Updating maps", updates::TABLE).with_aliases(updates::ALIASES),
-    Area::new("Sets", sets::TABLE),
-    Area::new("Sorted maps and sets", ordered::TABLE),
-    Area::new("Relations", relations::TABLE),
-    Area::new("Ends and parts of collections", ends::TABLE),
+    Area::pure("Maps", maps::TABLE).with_aliases(maps::ALIASES),
+    Area::pure("Updating maps", updates::TABLE).with_aliases(updates::ALIASES),
+    Area::pure("Sets", sets::TABLE),
+    Area::pure("Sorted maps and sets", ordered::TABLE),
+    Area::pure("Relations", relations::TABLE),
+    Area::pure("Ends and parts of collections", ends::TABLE),
     Area::new("Transients", transients::TABLE),
-    Area::new("Walking through nested data", walking::TABLE).with_aliases(walking::ALIASES),
+    Area::pure("Walking through nested data", walking::TABLE).with_aliases(walking::ALIASES),
     Area::new("Atoms and delays", cells::TABLE).with_aliases(cells::ALIASES),
     Area::new("Exceptions", exceptions::TABLE).with_aliases(exceptions::ALIASES),
-    Area::new("Equality and truth", equality::TABLE).with_aliases(equality::ALIASES),
-    Area::new("Predicates on scalars", scalars::TABLE).with_aliases(scalars::ALIASES),
-    Area::new("Predicates on collections and functions", kinds::TABLE).with_aliases(kinds::ALIASES),
+    Area::pure("Equality and truth", equality::TABLE).with_aliases(equality::ALIASES),
+    Area::pure("Predicates on scalars", scalars::TABLE).with_aliases(scalars::ALIASES),
+    Area::pure("Predicates on collections and functions", kinds::TABLE).with_aliases(kinds::ALIASES),
     Area::new("Multimethods", dispatch::methods::TABLE)
         .with_steps(&[dispatch::methods::STEPS, dispatch::objects::STEPS]),
     Area::new("Hierarchies", dispatch::hierarchy::TABLE),
     Area::new("Protocols and records", dispatch::protocols::TABLE),
-    Area::new("Types", types::TABLE).with_aliases(types::ALIASES),
+    Area::pure("Types", types::TABLE).with_aliases(types::ALIASES),
     Area::new("Metadata", metadata::TABLE).with_steps(&[metadata::STEPS]),
     Area::new("Tagged literals", literals::TABLE),
-    Area::new("Keywords and symbols", names::TABLE).with_aliases(names::ALIASES),
-    Area::new("Destructuring", map_patterns::TABLE),
-    Area::new("Arithmetic", numbers::TABLE).with_aliases(numbers::ALIASES),
-    Area::new("Comparing numbers", comparison::TABLE).with_aliases(comparison::ALIASES),
-    Area::new("Conversions", conversions::TABLE).with_aliases(conversions::ALIASES),
-    Area::new("Java's number types", primitives::TABLE).with_aliases(primitives::ALIASES),
-    Area::new("Fractions", fractions::TABLE),
-    Area::new("Exact decimals", decimals::TABLE).with_aliases(decimals::ALIASES),
-    Area::new("Mathematics", math::TABLE).with_aliases(math::ALIASES),
-    Area::new("Further mathematics", reals::TABLE).with_aliases(reals::ALIASES),
-    Area::new("Bits", bits::TABLE).with_aliases(bits::ALIASES),
-    Area::new("64-bit integers: wrapping and exact", wrapping::TABLE).with_aliases(wrapping::ALIASES),
+    Area::pure("Keywords and symbols", names::TABLE).with_aliases(names::ALIASES),
+    Area::pure("Destructuring", map_patterns::TABLE),
+    Area::pure("Arithmetic", numbers::TABLE).with_aliases(numbers::ALIASES),
+    Area::pure("Comparing numbers", comparison::TABLE).with_aliases(comparison::ALIASES),
+    Area::pure("Conversions", conversions::TABLE).with_aliases(conversions::ALIASES),
+    Area::pure("Java's number types", primitives::TABLE).with_aliases(primitives::ALIASES),
+    Area::pure("Fractions", fractions::TABLE),
+    Area::pure("Exact decimals", decimals::TABLE).with_aliases(decimals::ALIASES),
+    Area::pure("Mathematics", math::TABLE).with_aliases(math::ALIASES),
+    Area::pure("Further mathematics", reals::TABLE).with_aliases(reals::ALIASES),
+    Area::pure("Bits", bits::TABLE).with_aliases(bits::ALIASES),
+    Area::pure("64-bit integers: wrapping and exact", wrapping::TABLE).with_aliases(wrapping::ALIASES),
     Area::new("Random numbers and the clock", chance::TABLE).with_aliases(chance::ALIASES),
     Area::new("Parsing and formatting of times", time::parsing::TABLE).with_aliases(time::parsing::ALIASES),
     Area::new("Types of times", time::kinds::TABLE).with_aliases(time::kinds::ALIASES),
@@ -97,26 +97,26 @@ const AREAS: &[Area] = &[
     Area::new("Java's time formatters", time::formatters::TABLE).with_aliases(time::formatters::ALIASES),
     Area::new("Java's time methods", time::methods::TABLE),
     Area::new("Java's date adjusters", time::adjusters::TABLE),
-    Area::new("Strings", strings::TABLE).with_aliases(strings::ALIASES),
-    Area::new("Searching and replacing", search::TABLE).with_aliases(search::ALIASES),
-    Area::new("Characters", characters::TABLE).with_aliases(characters::ALIASES),
-    Area::new("Regular expressions", regex::TABLE).with_aliases(regex::ALIASES),
+    Area::pure("Strings", strings::TABLE).with_aliases(strings::ALIASES),
+    Area::pure("Searching and replacing", search::TABLE).with_aliases(search::ALIASES),
+    Area::pure("Characters", characters::TABLE).with_aliases(characters::ALIASES),
+    Area::pure("Regular expressions", regex::TABLE).with_aliases(regex::ALIASES),
     Area::new("Matchers", matchers::TABLE),
-    Area::new("Format strings", format::TABLE),
+    Area::pure("Format strings", format::TABLE),
     Area::new("Format directives", directives::TABLE).with_aliases(directives::ALIASES),
-    Area::new("Java's methods", methods::TABLE).with_aliases(methods::ALIASES),
+    Area::pure("Java's methods", methods::TABLE).with_aliases(methods::ALIASES),
     Area::new("Printing", printing::TABLE).with_aliases(printing::ALIASES),
-    Area::new("EDN", edn::TABLE).with_aliases(edn::ALIASES),
+    Area::pure("EDN", edn::TABLE).with_aliases(edn::ALIASES),
     Area::new("Reading input", input::TABLE),
-    Area::new("JSON", json::TABLE).with_aliases(json::ALIASES),
+    Area::pure("JSON", json::TABLE).with_aliases(json::ALIASES),
     Area::new("CSV", formats::csv::TABLE).with_aliases(formats::csv::ALIASES),
     Area::new("HTML", formats::html::TABLE).with_aliases(formats::html::ALIASES),
-    Area::new("Base64", formats::base64::TABLE).with_aliases(formats::base64::ALIASES),
-    Area::new("URLs", formats::url::TABLE).with_aliases(formats::url::ALIASES),
-    Area::new("Digests", formats::sha256::TABLE).with_aliases(formats::sha256::ALIASES),
+    Area::pure("Base64", formats::base64::TABLE).with_aliases(formats::base64::ALIASES),
+    Area::pure("URLs", formats::url::TABLE).with_aliases(formats::url::ALIASES),
+    Area::pure("Digests", formats::sha256::TABLE).with_aliases(formats::sha256::ALIASES),
     Area::new("The shape of data", describe::TABLE).with_aliases(describe::ALIASES),
     Area::aliases(dialects::ALIASES),
-    Area::new("Other Lisps: lists", dialects::lists::TABLE).with_aliases(dialects::lists::ALIASES),
+    Area::pure("Other Lisps: lists", dialects::lists::TABLE).with_aliases(dialects::lists::ALIASES),
     Area::new("Other Lisps: association lists", dialects::alists::TABLE).with_aliases(dialects::alists::ALIASES),
     Area::new("Other Lisps: hash tables", dialects::tables::TABLE).with_aliases(dialects::tables::ALIASES),
     Area::new("Other Lisps: values, numbers, strings", dialects::other::TABLE).with_aliases(dialects::other::ALIASES),
@@ -127,7 +127,7 @@ const AREAS: &[Area] = &[
     Area::new("Tests", checks::TABLE).with_steps(&[checks::STEPS]),
     Area::new("Namespaces", namespaces::TABLE),
     Area::new("Macros", expansion::TABLE).with_aliases(expansion::ALIASES),
-    Area::new("Internals of the prelude", selectors::TABLE).with_steps(&[selectors::STEPS]),
+    Area::pure("Internals of the prelude", selectors::TABLE).with_steps(&[selectors::STEPS]),
     Area::new("Vars", vars::TABLE).with_aliases(vars::ALIASES).with_steps(&[vars::STEPS]),
     Area::new("Dynamic variables", dynamic::TABLE),
 ];
@@ -164,6 +164,7 @@ fn constant(name: &str) -> Option<Value> {
     let here = namespaces::constant(name).or_else(|| decimals::constant(name)).or_else(|| input::constant(name));
     let here = here.or_else(|| (name == formats::csv::OUT).then(|| Value::symbol(name)));
     here.or_else(|| strings::form_of_normalization(name))
+        .or_else(|| ends::constant(name))
         .or_else(|| math::constant(name))
         .or_else(|| time::constants::constant(name))
 }

@@ -4,7 +4,7 @@
 //! the most recent match, and the byte offsets of its groups.
 
 use super::arguments::{take, whole};
-use super::regex::{Found, Search, groups};
+use super::regex::{Found, Search, compile_running, groups, matches};
 use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::error::{Error, Outcome};
@@ -45,6 +45,13 @@ pub const TABLE: &[Builtin] = &[
             [matcher] => next(machine, matcher).map(|found| Value::Bool(!found.is_nil())),
             _ => find_if(machine, arguments),
         },
+    ),
+    Builtin::new(
+        ".matches",
+        &["[s regex]", "[matcher]"],
+        "True if the regex, which may be given as a string, or that of a matcher, matches the whole string.",
+        &[("(.matches \"ab\" \"a.\")", "true")],
+        matches_whole,
     ),
     Builtin::new(
         ".group",
@@ -171,11 +178,22 @@ pub fn next(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
     Ok(found)
 }
 
+/// True if a regex, or that of a matcher, matches a whole string.
+fn matches_whole(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [matcher] = arguments {
+        return match_whole(machine, matcher).map(|found| Value::Bool(!found.is_nil()));
+    }
+    let regex = match take(arguments, 1) {
+        Value::Str(text) => compile_running(machine, text.as_str())?,
+        Value::Regex(regex) => regex,
+        other => return Err(Error::expected("a regex", &other).into()),
+    };
+    let text = textual(machine, &arguments[0])?;
+    Ok(Value::Bool(!matches(machine, &regex, &text)?.is_nil()))
+}
+
 /// Matches the whole text of a matcher, as Java's `matches` does; returns the match, or nil.
-///
-/// # Errors
-/// Returns `TypeError` if the value is not a matcher; halts if a resource limit is exceeded.
-pub fn match_whole(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
+fn match_whole(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
     let mut content = content(machine, matcher)?;
     let text = content.text.clone();
     let text = text.as_str().unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::arguments::{integer, string, take};
 use super::dispatch::objects::object_method;
 use super::matchers;
-use super::regex::{compile_running, matches};
+use super::regex::compile_running;
 use super::search::{first_place, last_place, replace, split_at};
 use super::text::textual;
 use crate::error::{Error, Outcome};
@@ -67,13 +67,6 @@ pub const TABLE: &[Builtin] = &[
         "Replaces the first match of a regex, which may be given as a string, or of a matcher.",
         &[("(.replaceFirst \"a1b2\" \"\\\\d\" \"-\")", "\"a-b2\"")],
         |machine, arguments| replace_pattern(machine, arguments, 1),
-    ),
-    Builtin::new(
-        ".matches",
-        &["[s regex]", "[matcher]"],
-        "True if the regex, which may be given as a string, or that of a matcher, matches the whole string.",
-        &[("(.matches \"ab\" \"a.\")", "true")],
-        matches_whole,
     ),
     Builtin::new(
         ".isEmpty",
@@ -239,6 +232,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".multiply", "*'"),
     (".negate", "-'"),
     (".mod", "mod"),
+    (".gcd", "gcd"),
+    (".testBit", "bit-test"),
+    (".min", "min"),
+    (".max", "max"),
+    (".matcher", "re-matcher"),
     (".remainder", "rem"),
     (".abs", "abs"),
     (".intValue", "long"),
@@ -367,18 +365,6 @@ fn replace_pattern(machine: &mut Machine, arguments: &mut [Value], most: usize) 
     }
     read_pattern(machine, &mut arguments[1])?;
     replace(machine, arguments, most)
-}
-
-fn matches_whole(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    if let [matcher] = arguments {
-        return matchers::match_whole(machine, matcher).map(|found| Value::Bool(!found.is_nil()));
-    }
-    read_pattern(machine, &mut arguments[1])?;
-    let text = textual(machine, &arguments[0])?;
-    match &arguments[1] {
-        Value::Regex(regex) => Ok(Value::Bool(!matches(machine, regex, &text)?.is_nil())),
-        other => Err(Error::expected("a regex", other).into()),
-    }
 }
 
 fn is_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -144,6 +144,7 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.BigInt", |value| matches!(value, Value::BigInt(_))),
     Type("clojure.lang.Ratio", |_| false),
     Type("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
+    Type("clojure.lang.PersistentQueue", |value| matches!(value, Value::Vector(items) if items.is_queue())),
     Type("clojure.lang.IPersistentVector", |value| matches!(value, Value::Vector(_))),
     Type("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_)) && !is_sorted(value)),
     Type("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_)) && !is_sorted(value)),
@@ -269,6 +270,7 @@ pub fn class_name(value: &Value) -> Value {
         Value::Time(time) => time_type(time),
         Value::List(_) => "clojure.lang.PersistentList",
         Value::Lazy(_) => "clojure.lang.LazySeq",
+        Value::Vector(items) if items.is_queue() => "clojure.lang.PersistentQueue",
         Value::Vector(_) => "clojure.lang.PersistentVector",
         Value::Map(map) => match map.type_name() {
             Some(name) => return name.clone(),

@@ -115,6 +115,8 @@ impl Macros for Machine {
 
     fn class(&mut self, name: &str) -> Result<(), Error> {
         let base = name.rsplit('.').next().unwrap_or(name);
+        // A class within another one, as `Normalizer$Form`.
+        let base = base.split('$').next().unwrap_or(base);
         let is_known = self.core.registry.type_name(name).is_some()
             || name.starts_with("java.time.")
             || name.starts_with("java.lang.")

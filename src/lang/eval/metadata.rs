@@ -8,6 +8,7 @@ use crate::value::function::Bound;
 use crate::value::list::List;
 use crate::value::map::{KIND, Map};
 use crate::value::metadata::metadata;
+use crate::value::vector::QUEUE;
 use crate::value::{Annotated, Value};
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub(crate) fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc
         Value::Vector(mut vector) => {
             machine.reserve_values(vector.len() as u64)?;
             machine.charge(vector.change_cost() / 16)?;
+            let metadata = if vector.is_queue() { Some(of_queue(metadata)) } else { metadata };
             Arc::make_mut(&mut vector).set_metadata(metadata);
             Value::Vector(vector)
         }
@@ -84,6 +86,13 @@ pub(crate) fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc
 }
 
 /// Returns the new metadata of a map, retaining the key that marks it as a record.
+/// Returns metadata that marks a vector as a queue.
+pub(crate) fn of_queue(metadata: Option<Arc<Map>>) -> Arc<Map> {
+    let mut all = metadata.map(|new| (*new).clone()).unwrap_or_default();
+    all.insert(Value::keyword(QUEUE), Value::Bool(true));
+    Arc::new(all)
+}
+
 fn with_kind(map: &Map, metadata: Option<Arc<Map>>) -> Option<Arc<Map>> {
     let key = Value::keyword(KIND);
     match map.kind() {

@@ -21,6 +21,7 @@ mod macros;
 mod metadata;
 mod names;
 mod operators;
+mod pure;
 mod rehearsal;
 mod tools;
 pub(crate) mod transients;
@@ -30,7 +31,7 @@ mod walk;
 pub use lazy::place_in_text;
 pub(crate) use lazy::{Realised, rest_of};
 pub(crate) use macros::Expansion;
-pub(crate) use metadata::{ANNOTATED, annotate, metadata_of};
+pub(crate) use metadata::{ANNOTATED, annotate, metadata_of, of_queue};
 pub(crate) use names::{Constants, value_of};
 pub(crate) use vars::{UNBOUND, is_unbound, language_name, parameter_lists};
 

@@ -19,7 +19,7 @@ use crate::value::text::split_name;
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// Pairs of an alias and its target.
@@ -42,12 +42,20 @@ pub struct Area {
     pub aliases: Aliases,
     /// Builtins that programs cannot name: the steps of lazy sequences and the code of functions that builtins return.
     pub steps: &'static [&'static [&'static Builtin]],
+    /// True if none of its builtins has an effect, or an answer that depends on anything but its arguments and what the
+    /// functions among them do.
+    pub is_pure: bool,
 }
 
 impl Area {
     /// Creates an area without aliases and steps.
     pub const fn new(title: &'static str, table: &'static [Builtin]) -> Area {
-        Area { title, table, aliases: &[], steps: &[] }
+        Area { title, table, aliases: &[], steps: &[], is_pure: false }
+    }
+
+    /// Creates an area of builtins without effects, without aliases and steps.
+    pub const fn pure(title: &'static str, table: &'static [Builtin]) -> Area {
+        Area { is_pure: true, ..Area::new(title, table) }
     }
 
     /// Creates an area that declares aliases of builtins of other areas.
@@ -96,6 +104,8 @@ pub struct Registry {
     natives: IndexMap<&'static str, Arc<Native>, RandomState>,
     by_name: HashMap<&'static str, &'static Builtin, RandomState>,
     steps: HashMap<&'static str, &'static Builtin, RandomState>,
+    /// The addresses of the builtins without effects.
+    pure: HashSet<usize, RandomState>,
     prelude: OnceLock<Prelude>,
     /// The search index of the documentation, built on first use.
     pub(crate) index: OnceLock<Index>,
@@ -130,8 +140,12 @@ impl Registry {
         }
         let steps = library.areas.iter().flat_map(|area| area.steps).copied().flatten();
         let steps = steps.map(|step| (step.name, *step)).collect();
+        let pure = library.areas.iter().filter(|area| area.is_pure);
+        let pure = pure.flat_map(|area| area.table.iter().chain(area.steps.iter().copied().flatten().copied()));
+        let pure = pure.map(|builtin| std::ptr::from_ref(builtin).addr()).collect();
         let (prelude, index, bare) = Default::default();
-        Ok(Registry { library, natives: IndexMap::default(), by_name, steps, prelude, index, bare, is_plain: false })
+        let natives = IndexMap::default();
+        Ok(Registry { library, natives, by_name, steps, pure, prelude, index, bare, is_plain: false })
     }
 
     /// Returns the registry without shortcuts: the evaluator performs every call, with the same results.
@@ -161,6 +175,12 @@ impl Registry {
     /// Returns the function of the embedder with this description; `None` for a builtin of the library.
     pub fn native(&self, about: &'static Builtin) -> Option<Arc<Native>> {
         self.natives.get(about.name).cloned()
+    }
+
+    /// True for a builtin without effects, whose answer depends on nothing but its arguments and what the functions among
+    /// them do.
+    pub fn is_pure(&self, builtin: &'static Builtin) -> bool {
+        self.pure.contains(&std::ptr::from_ref(builtin).addr())
     }
 
     /// True if the evaluator may inline common functions, with the same result.

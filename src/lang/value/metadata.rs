@@ -2,18 +2,25 @@
 
 use super::Value;
 use super::map::{Map, without_kind};
+use super::vector::QUEUE;
 use crate::native::Role;
 use std::sync::Arc;
 
-/// Returns the metadata stored in the value itself, without the key that marks a map as a record.
+/// Returns the metadata stored in the value itself, without the keys that mark a map as a record and a
+/// vector as a queue.
 pub fn metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::Map(map) => map.metadata().and_then(without_kind),
+        Value::Vector(vector) if vector.is_queue() => {
+            let mut plain = (**vector.metadata()?).clone();
+            plain.remove(&Value::keyword(QUEUE));
+            (!plain.is_empty()).then(|| Arc::new(plain))
+        }
         other => all_metadata(other),
     }
 }
 
-/// Returns the metadata stored in the value itself, including the key that marks a map as a record.
+/// Returns the metadata stored in the value itself, including those keys.
 pub fn all_metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::List(list) => list.metadata().cloned(),

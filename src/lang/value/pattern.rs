@@ -149,6 +149,17 @@ const CLASSES: &[(&str, &str)] = &[
     ("IsDigit", r"\p{Nd}"),
     ("IsPunctuation", r"\p{P}"),
     ("IsWhite_Space", r"\p{White_Space}"),
+    ("javaLetterOrDigit", r"\p{L}\p{Nd}"),
+    // Blocks of Unicode.
+    ("InCombiningDiacriticalMarks", r"\x{300}-\x{36F}"),
+    ("InBasicLatin", r"\x00-\x7F"),
+    ("InGreek", r"\x{370}-\x{3FF}"),
+    ("InCyrillic", r"\x{400}-\x{4FF}"),
+    ("InHebrew", r"\x{590}-\x{5FF}"),
+    ("InArabic", r"\x{600}-\x{6FF}"),
+    ("InHiragana", r"\x{3040}-\x{309F}"),
+    ("InKatakana", r"\x{30A0}-\x{30FF}"),
+    ("InCJKUnifiedIdeographs", r"\x{4E00}-\x{9FFF}"),
 ];
 
 /// Translates an expression to the syntax of the `regex` crate.

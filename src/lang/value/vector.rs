@@ -39,6 +39,9 @@ impl Slice {
     }
 }
 
+/// The key in the metadata of a vector that marks it as a queue. Programs do not see it.
+pub(crate) const QUEUE: &str = "core/queue";
+
 /// A persistent tree of items, and metadata. Only trees carry metadata.
 #[derive(Clone, Default)]
 pub(super) struct Tree {
@@ -261,6 +264,20 @@ impl Vector {
         match &self.0 {
             Repr::Flat(_) | Repr::Pair(_) | Repr::Slice(_) => None,
             Repr::Tree(tree) => tree.metadata.as_ref(),
+        }
+    }
+
+    /// True for a queue, which is a vector that its metadata marks as one.
+    #[inline]
+    pub(crate) fn is_queue(&self) -> bool {
+        self.metadata().is_some_and(|metadata| metadata.contains_key(&Value::keyword(QUEUE)))
+    }
+
+    /// Removes and returns the first item of a queue.
+    pub(crate) fn pop_first(&mut self) -> Option<Value> {
+        match &mut self.0 {
+            Repr::Flat(_) | Repr::Pair(_) | Repr::Slice(_) => None,
+            Repr::Tree(tree) => tree.items.pop_front(),
         }
     }
 

@@ -148,6 +148,9 @@ fn is_atomic(value: &Value) -> bool {
 
 fn vec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        queue @ Value::Vector(_) if matches!(&queue, Value::Vector(items) if items.is_queue()) => {
+            Ok(Value::vector(machine.items(queue)?))
+        }
         vector @ Value::Vector(_) => without_metadata(machine, vector),
         other => Ok(Value::vector(machine.items(other)?)),
     }
