@@ -346,10 +346,13 @@ impl<'a> Resolver<'a> {
         if let Some(shortcut) = self.shortcut(&callee, &items[1..], span)? {
             return Ok(shortcut);
         }
-        // A partial read adds two nodes around its arguments.
-        let levels = if partly::is_partial(&callee) { 2 } else { 0 };
+        // A partial read adds two nodes around its arguments, a recursive join one.
+        let levels = if partly::is_partial(&callee) { 2 } else { usize::from(partly::joins(&callee)) };
         (0..levels).for_each(|_| self.frames.deeper());
-        let arguments = self.forms(&items[1..])?;
+        let mut arguments = self.forms(&items[1..])?;
+        if partly::joins(&callee) {
+            self.read_as_needed(&items[1..], &mut arguments)?;
+        }
         (0..levels).for_each(|_| self.frames.shallower());
         let (builtin, native) = match &callee {
             Node::Constant(Value::Builtin(builtin)) => (Some(*builtin), None),
@@ -464,7 +467,8 @@ impl<'a> Resolver<'a> {
                 _ => name.unwrap_or_default().to_string(),
             })
             .collect();
-        self.frames.enter_group(&siblings);
+        let names = functions.iter().filter_map(|(name, _)| *name).map(str::to_string).collect();
+        self.frames.enter_group(&siblings, names);
         let mut lambdas = Vec::with_capacity(functions.len());
         for (name, form) in functions {
             let items = form.as_list().unwrap_or_default();

@@ -6,9 +6,11 @@
 
 use super::{Resolver, names::Meaning};
 use crate::error::Outcome;
+use crate::form::{Form, FormKind};
 use crate::native::{Builtin, Conduct, Reading};
 use crate::node::{CallBuiltin, Lambda, Node};
 use crate::value::Value;
+use std::collections::BTreeSet;
 
 impl Resolver<'_> {
     /// Creates the node of a builtin's call.
@@ -33,6 +35,45 @@ impl Resolver<'_> {
         Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments: Box::new([node]), span })))
     }
 
+    /// Makes the collection of a join lazy, if the join calls the function that it is in and all is pure: what is seen
+    /// when it runs.
+    pub(super) fn read_as_needed(&mut self, forms: &[Form], arguments: &mut [Node]) -> Outcome<()> {
+        if arguments.len() != 2 || !self.frames.in_named_function() {
+            return Ok(());
+        }
+        // Sorted, so that the code is the same whenever it is resolved.
+        let (mut used, mut looked_at) = (BTreeSet::new(), 0);
+        let mut open: Vec<&Form> = forms.iter().collect();
+        while let Some(form) = open.pop() {
+            looked_at += 1;
+            match &form.kind {
+                FormKind::Symbol(name) => {
+                    used.insert(name.as_str());
+                }
+                FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
+                    open.extend(items);
+                }
+                _ => {}
+            }
+        }
+        self.names.charge(looked_at / 16)?;
+        if !used.iter().any(|name| self.frames.is_around(name)) {
+            return Ok(());
+        }
+        let span = forms[1].span;
+        let mut values = Vec::new();
+        for name in used {
+            if self.frames.is_around(name) || self.frames.find(name).is_some() {
+                values.push(self.name(name, span)?);
+            }
+        }
+        values.push(std::mem::replace(&mut arguments[1], Node::Constant(Value::Nil)));
+        let builtin = self.internal("core/as-read*")?;
+        let call = CallBuiltin { builtin, native: None, arguments: values.into(), span };
+        arguments[1] = Node::CallBuiltin(Box::new(call));
+        Ok(())
+    }
+
     fn internal(&mut self, name: &str) -> Outcome<&'static Builtin> {
         match self.names.meaning(name, &Vec::new)? {
             Meaning::Builtin(builtin) => Ok(builtin),
@@ -45,6 +86,12 @@ impl Resolver<'_> {
 pub(super) fn is_partial(callee: &Node) -> bool {
     let Node::Constant(Value::Builtin(builtin)) = callee else { return false };
     matches!(builtin.reading, Reading::Few | Reading::Search | Reading::Prefix)
+}
+
+/// True for a builtin that joins the sequences which a function returns for the items of a collection.
+pub(super) fn joins(callee: &Node) -> bool {
+    matches!(callee, Node::Constant(Value::Builtin(builtin))
+        if builtin.conduct == Conduct::Joins && builtin.reading == Reading::Stepwise)
 }
 
 /// Returns the call if the node is one of a function that reads stepwise.
@@ -77,6 +124,13 @@ fn calls_open(node: &Node, is_search: bool) -> bool {
 fn make_stepwise(node: &mut Node, source: &'static Builtin) {
     let Node::CallBuiltin(call) = node else { return wrap(node, source) };
     match call.builtin.reading {
+        // It need not be asked whether it may be lazy.
+        Reading::Source if call.arguments.len() > 1 => {
+            if let Some(collection) = call.arguments.last_mut() {
+                *node = std::mem::replace(collection, Node::Constant(Value::Nil));
+                make_stepwise(node, source);
+            }
+        }
         Reading::Source => {}
         // The enclosing read decides how far this one goes.
         Reading::Result => {

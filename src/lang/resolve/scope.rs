@@ -41,6 +41,8 @@ pub struct FunctionFrame {
 #[derive(Default)]
 pub struct GroupFrame {
     siblings: Vec<String>,
+    /// The names of its functions, including those that refer to themselves through their definitions.
+    functions: Vec<String>,
     /// Names captured so far.
     pub captured: Vec<String>,
     /// Names outside all functions, each with its resolved meaning.
@@ -67,9 +69,10 @@ impl Frames {
         std::mem::take(&mut self.function)
     }
 
-    /// Enters a group of functions with these names; unnamed functions have empty names.
-    pub fn enter_group(&mut self, siblings: &[String]) {
-        self.enter(GroupFrame { siblings: siblings.to_vec(), ..GroupFrame::default() });
+    /// Enters a group of functions. `siblings` are the names by which they refer to each other, empty for those without
+    /// one, and `functions` all their names.
+    pub fn enter_group(&mut self, siblings: &[String], functions: Vec<String>) {
+        self.enter(GroupFrame { siblings: siblings.to_vec(), functions, ..GroupFrame::default() });
     }
 
     fn enter(&mut self, group: GroupFrame) {
@@ -85,6 +88,16 @@ impl Frames {
             self.note_name(name, || meaning.clone());
         }
         group
+    }
+
+    /// True within a function that has a name.
+    pub fn in_named_function(&self) -> bool {
+        self.around.iter().any(|(group, _)| !group.functions.is_empty())
+    }
+
+    /// True for the name of a function around the current form.
+    pub fn is_around(&self, name: &str) -> bool {
+        self.around.iter().any(|(group, _)| group.functions.iter().any(|function| function == name))
     }
 
     /// The number of groups around the current form.

@@ -2,6 +2,16 @@
 //!
 //! `(take 3 (map f xs))` becomes `(realised* (take 3 (map f (stepwise* xs))))`: over the lazy sequence, `map` is lazy as
 //! well, so that `f` is called three times; and its effects still happen in the order of the program.
+//!
+//! `(for [c xs, r (go …)] …)` within `go` becomes `(for* … (as-read* go … xs))`: a search that reads one solution does
+//! not compute all. Two designs were measured on the 26 programs and on searches by recursion:
+//!
+//! - **All of `map`, `filter`, `mapcat`, `concat` and `for` lazy where they are pure.** Each item then costs a cell and a
+//!   step of its own, which is several times what an item of a block costs, and nearly all programs read all items.
+//! - **Joins lazy within the function that they call** (chosen). Only these grow exponentially: each level multiplies the
+//!   items of the next. All other calls stay eager, which costs at most the items of one collection. Where all solutions
+//!   are read, permutations, subsets, leaves of trees and queens take 1.0 to 1.5 times the steps of an eager search,
+//!   and up to a three-hundredth of its memory; where one is read, the levels times their branches instead of a power.
 
 use super::super::arguments::take;
 use super::as_seq;
@@ -15,6 +25,9 @@ use crate::value::walk::Cursor;
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("stepwise*", &["[coll]"], "Makes the source of a partial read lazy.", &[], stepwise)
+        .with_conduct(Conduct::Same)
+        .reading(Reading::Source),
+    Builtin::new("as-read*", &["[& functions-and-coll]"], "Makes the source of a recursive join lazy.", &[], as_read)
         .with_conduct(Conduct::Same)
         .reading(Reading::Source),
     Builtin::new("realised*", &["[coll]"], "Computes the result of a partial read.", &[], realised)
@@ -41,6 +54,15 @@ fn stepwise(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Ok(collection);
     }
     Ok(machine.lazy(&SOURCE, vec![collection]))
+}
+
+/// Returns the collection, the last argument, as a lazy sequence if the functions among the other arguments are pure.
+fn as_read(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let Some((collection, functions)) = arguments.split_last_mut() else { return Ok(Value::Nil) };
+    if machine.is_lazy(collection) || !machine.are_pure(functions)? {
+        return Ok(std::mem::take(collection));
+    }
+    stepwise(machine, std::slice::from_mut(collection))
 }
 
 fn realised(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
