@@ -71,6 +71,12 @@ impl Machine {
     pub(crate) fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
         loop {
             match self.core.heap.state(handle)? {
+                State::Done(Value::Lazy(inner)) => {
+                    let inner = inner.clone();
+                    // As in Clojure, a sequence is empty as long as its own first item is looked for.
+                    let is_looked_for = self.is_being_realised(inner.clone())?;
+                    return Ok(if is_looked_for { Value::Nil } else { Value::Lazy(inner) });
+                }
                 State::Done(value) => return Ok(value.clone()),
                 State::Failed(Value::Exception(error)) => return Err(error.clone().into()),
                 State::Running(branch) => {
@@ -97,6 +103,18 @@ impl Machine {
                 self.core.heap.change(handle, failed.map_or(State::Waiting(function), State::Failed))?;
                 Err(signal)
             }
+        }
+    }
+
+    /// Returns whether this branch is realising the sequence, or the one that it consists of.
+    fn is_being_realised(&mut self, mut sequence: Arc<Handle>) -> Outcome<bool> {
+        loop {
+            self.charge(1)?;
+            sequence = match self.core.heap.state(&sequence)? {
+                State::Running(branch) => return Ok(*branch == self.branch.number()),
+                State::Done(Value::Lazy(inner)) => inner.clone(),
+                _ => return Ok(false),
+            };
         }
     }
 
