@@ -85,7 +85,7 @@ pub fn evaluate(
     }
     reply.calls = std::mem::take(&mut core.calls);
     reply.notes = std::mem::take(&mut core.notes);
-    let (total, compute) = core.meter.times(core.host.monotonic());
+    let (total, compute) = core.meter.times(&core.host);
     let peak = core.meter.peak_memory.max(meter::live()).max(live_before);
     reply.spent = Spent {
         fuel: core.meter.fuel_spent(),
@@ -183,6 +183,7 @@ fn run_forms(
             }
             Err(signal) => {
                 drop(last);
+                let signal = with_holders(machine, signal, ordinal + 1);
                 machine.core.undo();
                 if matches!(signal.raised(), Raised::Halt(Halt::Suspended)) {
                     reply.mark = Some(Box::new(begun.mark(machine, reply)));
@@ -199,6 +200,17 @@ fn run_forms(
     history[1] = std::mem::take(&mut history[0]);
     history[0] = last;
     Ok(shown)
+}
+
+/// Says of an exceeded limit of memory what holds it.
+fn with_holders(machine: &Machine, signal: Signal, form: usize) -> Signal {
+    let Raised::Halt(Halt::Limit { name: name @ ("memory" | "session"), allowed, spent }) = signal.raised() else {
+        return signal;
+    };
+    let own =
+        if *name == "memory" { format!("what form {form} computes") } else { format!("the value of form {form}") };
+    let held = machine.core.holders(&own);
+    meter::limit(name, allowed.clone(), format!("{spent} (held by {held})")).into()
 }
 
 fn check_size(machine: &Machine, text: &str) -> Outcome<()> {

@@ -355,6 +355,10 @@ impl Host for PipeHost {
         self.begun.elapsed()
     }
 
+    fn processor_time(&self) -> Option<Duration> {
+        super::processor::processor_time()
+    }
+
     fn held(&self) -> u64 {
         self.link.held.load(Ordering::Relaxed)
     }

@@ -30,6 +30,7 @@ mod failure;
 mod inside;
 mod pool;
 mod process;
+mod processor;
 mod session;
 mod wire;
 
@@ -38,6 +39,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use inside::run;
 pub use pool::{WorkerOptions, Workers};
 pub use process::Program;
+pub use processor::processor_time;
 pub use session::WorkerSession;
 
 /// The version on which both ends of a pipe must agree.

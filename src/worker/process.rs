@@ -143,6 +143,18 @@ impl Worker {
         Some(pages * PAGE)
     }
 
+    /// The time for which processors have run the process, if the system reports it.
+    pub(super) fn processor_time(&self) -> Option<Duration> {
+        /// The unit of the kernel's report, which is the same on all systems.
+        const TICKS_A_SECOND: u64 = 100;
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        // The name of the program, in parentheses, may hold anything.
+        let (_, fields) = status.rsplit_once(')')?;
+        let mut times = fields.split_ascii_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
+        let ticks = times.next()? + times.next()?;
+        Some(Duration::from_millis(ticks * 1_000 / TICKS_A_SECOND))
+    }
+
     /// Limits the private memory of the process (`RLIMIT_DATA`), in bytes: the kernel refuses more than `data` and the
     /// largest `stacks` of its programs so far.
     pub(super) fn bound(&mut self, data: u64, stacks: u64) {

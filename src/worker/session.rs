@@ -340,6 +340,8 @@ struct Conversation<'a> {
     compute: Duration,
     begun: Instant,
     computed: Duration,
+    /// The processor time of the worker's process at the first check, with that of `computed` then.
+    measured: Option<(Duration, Duration)>,
     /// Number of questions that other threads are putting to the host.
     outstanding: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<CallRecord>>>,
@@ -360,6 +362,7 @@ impl<'a> Conversation<'a> {
             compute,
             begun: Instant::now(),
             computed: Duration::ZERO,
+            measured: None,
             outstanding: Arc::default(),
             calls: Arc::default(),
             asked: Arc::default(),
@@ -426,13 +429,27 @@ impl<'a> Conversation<'a> {
         if let Some(since) = self.cancelled.filter(|since| !waits && since.elapsed() > GRACE) {
             return Err(WorkerFailure::Late { limit: "cancellation", allowed: since.elapsed() });
         }
-        if self.computed > self.compute.saturating_add(GRACE) {
+        if self.computes_longer_than(self.compute.saturating_add(GRACE)) {
             return Err(WorkerFailure::Late { limit: "compute", allowed: self.compute });
         }
         if !waits && self.begun.elapsed() > self.limits.total.saturating_add(GRACE) {
             return Err(WorkerFailure::Late { limit: "total", allowed: self.limits.total });
         }
         Ok(())
+    }
+
+    /// Returns whether the worker has computed for longer than a time. Where the system tells, only the time counts for
+    /// which a processor ran it, not that for which it had to wait for one.
+    fn computes_longer_than(&mut self, most: Duration) -> bool {
+        if self.measured.is_none() {
+            self.measured = self.worker.processor_time().map(|time| (time, self.computed));
+        }
+        if self.computed <= most {
+            return false;
+        }
+        let ran = self.measured.zip(self.worker.processor_time());
+        let ran = ran.map(|((before, computed), time)| computed + time.saturating_sub(before));
+        ran.is_none_or(|ran| ran > most)
     }
 
     fn answer(&mut self, number: u32, question: Question) -> Result<(), WorkerFailure> {

@@ -188,6 +188,11 @@ impl Host for Terminal {
         self.begun.elapsed()
     }
 
+    #[cfg(target_os = "linux")]
+    fn processor_time(&self) -> Option<Duration> {
+        lispbox::worker::processor_time()
+    }
+
     fn cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }

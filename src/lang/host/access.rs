@@ -198,6 +198,10 @@ impl HostAccess {
         outside(|| self.host().monotonic())
     }
 
+    pub(crate) fn processor_time(&self) -> Option<Duration> {
+        outside(|| self.host().processor_time())
+    }
+
     pub(crate) fn cancelled(&self) -> bool {
         outside(|| self.host().cancelled())
     }

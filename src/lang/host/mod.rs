@@ -109,12 +109,17 @@ pub enum ToolReply {
 }
 
 impl ToolReply {
+    /// Returns the text of a result, whatever it holds; `None` for any other reply.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            ToolReply::Json(text) | ToolReply::Text(text) | ToolReply::Marked(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the size of a result, in bytes of its text; 0 for any other reply.
     pub fn bytes(&self) -> u64 {
-        match self {
-            ToolReply::Json(text) | ToolReply::Text(text) | ToolReply::Marked(text) => text.len() as u64,
-            _ => 0,
-        }
+        self.text().map_or(0, str::len) as u64
     }
 
     /// Returns the outcome for a record of the call: `ok`, or a stable code.
@@ -499,6 +504,13 @@ pub trait Host: Send + Sync {
     /// not matter.
     fn monotonic(&self) -> Duration {
         SystemClock.monotonic()
+    }
+
+    /// Returns the time for which a processor has run the calling thread, for the limit `compute`: an evaluation that
+    /// waits for a busy machine does not compute. By default it is not known, and all time counts in which the
+    /// evaluation does not wait for the host. Asked at most every 50 ms, or where a limit seems to be exceeded.
+    fn processor_time(&self) -> Option<Duration> {
+        None
     }
 
     /// Returns the number of bytes that the host keeps for the evaluation, such as the log of its run. They count towards

@@ -9,6 +9,7 @@ mod branch;
 mod core;
 mod counted;
 mod frame;
+mod holders;
 mod look_ups;
 mod rows;
 mod similar;

@@ -110,8 +110,11 @@ impl Core {
     /// Keeps the definitions that the running form has replaced for each run that waits, so that it goes on with those
     /// that it began with.
     pub(super) fn keep_replaced(&mut self) {
+        let Some(changed) = self.globals.changed.as_ref().filter(|changed| !changed.journal.is_empty()) else { return };
         let waiting = self.globals.waiting();
-        let Some(changed) = self.globals.changed.as_ref().filter(|_| !waiting.is_empty()) else { return };
+        if waiting.is_empty() {
+            return;
+        }
         let mut replaced: Vec<(String, Global)> = Vec::new();
         for (index, old) in &changed.journal {
             let name = self.globals.name(*index);

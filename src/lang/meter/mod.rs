@@ -6,6 +6,7 @@
 
 mod account;
 mod allocator;
+mod clock;
 mod limits;
 mod owed;
 mod residence;
@@ -15,6 +16,7 @@ pub(crate) use account::Outside;
 pub use account::outside;
 pub use allocator::{Metered, is_installed};
 pub(crate) use allocator::{balance, highest_since, mark, set_balance};
+use clock::Clock;
 pub use limits::{Limits, parse_size};
 pub(crate) use owed::owe;
 pub use residence::Residence;
@@ -53,9 +55,7 @@ pub struct Meter {
     pub peak_depth: u32,
     /// The number of tool calls made.
     pub calls: u32,
-    started: Duration,
-    /// Time spent waiting for the host.
-    waited: Duration,
+    clock: Clock,
     /// The monitor of the memory that the process takes, if that is known.
     watched: Option<Watched>,
 }
@@ -73,15 +73,14 @@ impl Meter {
             peak_memory: 0,
             peak_depth: 0,
             calls: 0,
-            started: now,
-            waited: Duration::ZERO,
+            clock: Clock::new(now),
             watched: None,
         }
     }
 
     /// Starts to monitor the memory of the process. The account holds `held` bytes now.
     pub(crate) fn watch(&mut self, watch: Arc<Watch>, held: i64) {
-        self.watched = Some(Watched::new(watch, held, self.started));
+        self.watched = Some(Watched::new(watch, held, self.clock.started()));
     }
 
     /// Ends the evaluation of this ledger.
@@ -197,11 +196,11 @@ impl Meter {
             return Err(Halt::Cancelled);
         }
         let now = host.monotonic();
-        let total = now.saturating_sub(self.started);
+        let total = self.clock.total(now);
         if total > self.limits.total {
             return Err(limit("total", time(self.limits.total), time(total)));
         }
-        let compute = total.saturating_sub(self.waited);
+        let compute = self.clock.computed(now, self.limits.compute, || host.processor_time());
         if compute > self.limits.compute {
             return Err(limit("compute", time(self.limits.compute), time(compute)));
         }
@@ -213,18 +212,18 @@ impl Meter {
 
     /// The time left until the total deadline.
     pub fn remaining(&self, now: Duration) -> Duration {
-        self.limits.total.saturating_sub(now.saturating_sub(self.started))
+        self.limits.total.saturating_sub(self.clock.total(now))
     }
 
     /// Records time spent waiting for the host while no branch could run.
     pub fn wait(&mut self, time: Duration) {
-        self.waited += time;
+        self.clock.wait(time);
     }
 
-    /// Returns the wall-clock time, and the wall-clock time less the time spent waiting.
-    pub fn times(&self, now: Duration) -> (Duration, Duration) {
-        let total = now.saturating_sub(self.started);
-        (total, total.saturating_sub(self.waited))
+    /// Returns the time that has passed, and the part of it in which the evaluation computed.
+    pub fn times(&mut self, host: &HostAccess) -> (Duration, Duration) {
+        let now = host.monotonic();
+        (self.clock.total(now), self.clock.computed(now, Duration::MAX, || host.processor_time()))
     }
 
     /// Records a tool call, and checks the limit on their number.

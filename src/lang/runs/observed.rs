@@ -250,6 +250,10 @@ where
         self.inner.monotonic()
     }
 
+    fn processor_time(&self) -> Option<Duration> {
+        self.inner.processor_time()
+    }
+
     fn cancelled(&self) -> bool {
         self.inner.cancelled()
     }

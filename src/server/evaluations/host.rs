@@ -272,6 +272,11 @@ impl Host for EvaluationHost {
         self.begun.elapsed()
     }
 
+    #[cfg(target_os = "linux")]
+    fn processor_time(&self) -> Option<Duration> {
+        crate::worker::processor_time()
+    }
+
     fn cancelled(&self) -> bool {
         self.parts.cancel.is_cancelled() || self.parts.requests.as_ref().is_some_and(|requests| requests.is_lost())
     }
