@@ -119,7 +119,8 @@ impl Entry {
         match &self.state {
             _ if !self.is_change => Happened::No,
             CallState::Open => Happened::No,
-            CallState::Forgotten | CallState::Done(ToolReply::Json(_) | ToolReply::Text(_)) => Happened::Yes,
+            CallState::Forgotten => Happened::Yes,
+            CallState::Done(reply) if reply.text().is_some() => Happened::Yes,
             CallState::Started | CallState::Unknown | CallState::Done(ToolReply::Stopped) => unknown,
             CallState::Done(ToolReply::Error(error)) => match error.kind {
                 TooLarge => Happened::Yes,
@@ -311,7 +312,7 @@ impl Logged {
         let calls = calls.into_iter().filter(|entry| entry.answers.is_none());
         earlier.extend(calls.map(|entry| EarlierCall { attempt, entry, is_taken: false }));
         let is_read = |entry: &Entry| {
-            !entry.is_change && matches!(entry.state, CallState::Done(ToolReply::Json(_) | ToolReply::Text(_)))
+            !entry.is_change && matches!(&entry.state, CallState::Done(reply) if reply.text().is_some())
         };
         earlier.retain(|EarlierCall { entry, .. }| is_read(entry) || entry.happened() != Happened::No);
         Logged { earlier, draws, attempt: attempt.saturating_add(1), ..Logged::default() }
@@ -394,4 +395,35 @@ pub enum Draw {
     Clock(i64),
     /// A seed of random numbers.
     Random(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(is_change: bool, reply: ToolReply) -> Entry {
+        let id = CallId { form: 0, branch: Vec::new(), ordinal: 0 };
+        let entry = Entry::new(id, "shop".into(), "order".into(), "{}".to_owned());
+        Entry { state: CallState::Done(reply), is_sent: is_change, is_change, ..entry }
+    }
+
+    fn results() -> [ToolReply; 3] {
+        let text = || "[1]".to_owned();
+        [ToolReply::Json(text()), ToolReply::Text(text()), ToolReply::Marked(text())]
+    }
+
+    #[test]
+    fn a_change_that_has_a_result_has_happened_whatever_the_result_holds() {
+        for reply in results() {
+            assert_eq!(answered(true, reply.clone()).happened(), Happened::Yes, "{reply:?}");
+        }
+        assert_eq!(answered(true, ToolReply::Denied("rule".to_owned())).happened(), Happened::No);
+    }
+
+    #[test]
+    fn the_next_attempt_knows_every_result_of_a_call_that_only_reads() {
+        let calls = results().map(|reply| answered(false, reply)).to_vec();
+        let next = Logged { calls, ..Logged::default() }.next_attempt();
+        assert_eq!(next.earlier.len(), 3);
+    }
 }

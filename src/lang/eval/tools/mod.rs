@@ -303,7 +303,7 @@ impl Machine {
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
         let outcome = match (&value, &*reply) {
-            (Err(_), ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_)) => "unreadable",
+            (Err(_), reply) if reply.text().is_some() => "unreadable",
             _ => reply.outcome(),
         };
         if reply.outcome() == "ok" || matches!(&*reply, ToolReply::Rehearsed) {
