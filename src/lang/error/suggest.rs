@@ -15,7 +15,9 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if name.len() > LONGEST {
         return None;
     }
-    let wanted = plain(name);
+    // The dot of a method is no letter of its name.
+    let is_method = name.starts_with('.');
+    let wanted = plain(&name[usize::from(is_method)..]);
     let allowed = match wanted.chars().count() {
         0..=2 => 1,
         3..=5 => 2,
@@ -26,7 +28,11 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if candidate.len() > LONGEST || candidate.len().abs_diff(name.len()) > allowed + 3 || candidate == name {
             continue;
         }
-        let plain_candidate = plain(candidate);
+        let allowed = if name.contains('/') == candidate.contains('/') { allowed } else { allowed.min(1) };
+        if is_method && !candidate.starts_with('.') {
+            continue;
+        }
+        let plain_candidate = plain(&candidate[usize::from(is_method)..]);
         let distance = strsim::damerau_levenshtein(&wanted, &plain_candidate);
         // A short name must keep its first letter: `x` is not a misspelling of `y`.
         let alike = wanted.chars().count() > 3 || wanted.chars().next() == plain_candidate.chars().next();

@@ -7,6 +7,7 @@ use super::sentences::{first_sentence, remark};
 use super::shape::{Detail, Sketch, cut, literal};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
+use crate::meter::outside;
 use crate::registry::Registry;
 use crate::value::names::writable;
 use serde_json::Value as Json;
@@ -114,7 +115,8 @@ fn written_part(name: &str) -> String {
 /// Returns whether the language has a function or form of that name.
 fn is_of_language(name: &str) -> bool {
     static LANGUAGE: LazyLock<Option<Registry>> = LazyLock::new(|| Registry::new(&LIBRARY).ok());
-    LANGUAGE.as_ref().is_some_and(|registry| registry.entry(name).is_some())
+    // It is built once, and belongs to no evaluation.
+    outside(|| LANGUAGE.as_ref().is_some_and(|registry| registry.entry(name).is_some()))
 }
 
 /// Formats the call with its parameters, required ones first.
