@@ -47,6 +47,16 @@ fn the_message_about_a_session_names_its_largest_definitions() {
     assert_eq!(message(&limits, two), "(held by `b` with about 6 MiB, `a` with about 4 MiB and the value of form 2)");
 }
 
+#[test]
+fn values_that_are_shared_are_not_said_to_hold_more_than_there_is() {
+    let nested = "(def a (vec (range 100000))) (def b (vec (repeat 100000 a))) (def c (vec (repeat 100000 b))) \
+                  (def d (vec (repeat 100000 c))) (def e (vec (repeat 100000 d))) \
+                  (def f (vec (repeat 100000 e)))";
+    let limits = [("session", "8MiB"), ("memory", "64MiB"), ("compute", "60s"), ("total", "60s")];
+    let held = message(&limits, nested);
+    assert!(held.starts_with("(held by `") && held.contains(" with about 64 MiB"), "{held}");
+}
+
 /// A machine on which each look at the clock finds 10 ms passed, of which a processor ran the evaluation for a part.
 struct Busy {
     looks: AtomicU64,

@@ -30,8 +30,11 @@ impl Core {
             let mut sizes: Vec<(u64, &str)> = sizes.filter(|(size, _)| *size >= LEAST).collect();
             sizes.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
             sizes.truncate(NAMED);
-            let named: Vec<String> =
-                sizes.iter().map(|(size, name)| format!("`{name}` with about {}", bytes(size >> 20 << 20))).collect();
+            let most = self.meter.limits.memory;
+            let named: Vec<String> = sizes
+                .iter()
+                .map(|(size, name)| format!("`{name}` with about {}", bytes((*size).min(most) >> 20 << 20)))
+                .collect();
             if named.is_empty() { more.to_string() } else { format!("{} and {more}", named.join(", ")) }
         })
     }
@@ -44,7 +47,7 @@ impl Core {
             Value::Set(set) => self.of_items(set.len(), 2 * VALUE, set.iter(), sample),
             Value::Map(map) => {
                 let keys = self.of_items(map.len(), ENTRY, map.iter().map(|(key, _)| key), sample);
-                keys + self.of_items(map.len(), 0, map.iter().map(|(_, value)| value), sample)
+                keys.saturating_add(self.of_items(map.len(), 0, map.iter().map(|(_, value)| value), sample))
             }
             Value::List(list) => self.of_list(list, sample),
             Value::Cell(handle) | Value::Lazy(handle) if sample > 0 => match self.heap.state(handle) {
@@ -64,10 +67,11 @@ impl Core {
         let (mut looked_at, mut held) = (0, 0);
         for item in items.take(sample) {
             looked_at += 1;
-            held += self.size(item, sample / 2);
+            held = self.size(item, sample / 2).saturating_add(held);
         }
-        let within = if looked_at == 0 { 0 } else { held * count as u64 / looked_at };
-        count as u64 * each + within
+        // Shared values count as often as they are held, so the estimate may be far beyond every memory.
+        let within = held.saturating_mul(count as u64).checked_div(looked_at).unwrap_or(0);
+        within.saturating_add(count as u64 * each)
     }
 
     fn of_list(&self, list: &List, sample: usize) -> u64 {
@@ -91,7 +95,7 @@ impl Core {
                         other => break self.size(other, sample / 2),
                     }
                 };
-                self.of_items(count, ENTRY, heads.into_iter(), sample) + tail
+                self.of_items(count, ENTRY, heads.into_iter(), sample).saturating_add(tail)
             }
         }
     }
