@@ -143,16 +143,16 @@ impl Worker {
         Some(pages * PAGE)
     }
 
-    /// The time for which processors have run the process, if the system reports it.
-    pub(super) fn processor_time(&self) -> Option<Duration> {
-        /// The unit of the kernel's report, which is the same on all systems.
-        const TICKS_A_SECOND: u64 = 100;
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // The name of the program, in parentheses, may hold anything.
-        let (_, fields) = status.rsplit_once(')')?;
-        let mut times = fields.split_ascii_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
-        let ticks = times.next()? + times.next()?;
-        Some(Duration::from_millis(ticks * 1_000 / TICKS_A_SECOND))
+    /// The time for which the threads of the process had to wait for a processor, if the system reports it.
+    pub(super) fn delay(&self) -> Option<Duration> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;
+        // A thread that has ended meanwhile has no report.
+        let reports =
+            threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+        // Its nanoseconds on a processor, those of waiting for one, and how often it ran.
+        let delays =
+            reports.map(|report| report.split_ascii_whitespace().nth(1).and_then(|waited| waited.parse::<u64>().ok()));
+        delays.sum::<Option<u64>>().map(Duration::from_nanos)
     }
 
     /// Limits the private memory of the process (`RLIMIT_DATA`), in bytes: the kernel refuses more than `data` and the

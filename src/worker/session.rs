@@ -340,8 +340,8 @@ struct Conversation<'a> {
     compute: Duration,
     begun: Instant,
     computed: Duration,
-    /// The processor time of the worker's process at the first check, with that of `computed` then.
-    measured: Option<(Duration, Duration)>,
+    /// The time for which the worker had waited for a processor at the first check.
+    delay: Option<Duration>,
     /// Number of questions that other threads are putting to the host.
     outstanding: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<CallRecord>>>,
@@ -362,7 +362,7 @@ impl<'a> Conversation<'a> {
             compute,
             begun: Instant::now(),
             computed: Duration::ZERO,
-            measured: None,
+            delay: None,
             outstanding: Arc::default(),
             calls: Arc::default(),
             asked: Arc::default(),
@@ -438,18 +438,17 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Returns whether the worker has computed for longer than a time. Where the system tells, only the time counts for
-    /// which a processor ran it, not that for which it had to wait for one.
+    /// Returns whether the worker has computed for longer than a time. Where the system tells, the time does not count for
+    /// which it had to wait for a processor since the first check.
     fn computes_longer_than(&mut self, most: Duration) -> bool {
-        if self.measured.is_none() {
-            self.measured = self.worker.processor_time().map(|time| (time, self.computed));
+        if self.delay.is_none() {
+            self.delay = self.worker.delay();
         }
         if self.computed <= most {
             return false;
         }
-        let ran = self.measured.zip(self.worker.processor_time());
-        let ran = ran.map(|((before, computed), time)| computed + time.saturating_sub(before));
-        ran.is_none_or(|ran| ran > most)
+        let waited = self.delay.zip(self.worker.delay()).map(|(before, now)| now.saturating_sub(before));
+        self.computed.saturating_sub(waited.unwrap_or_default()) > most
     }
 
     fn answer(&mut self, number: u32, question: Question) -> Result<(), WorkerFailure> {
