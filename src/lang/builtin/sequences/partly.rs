@@ -4,7 +4,7 @@
 //! well, so that `f` is called three times; and its effects still happen in the order of the program.
 //!
 //! `(for [c xs, r (go …)] …)` within `go` becomes `(for* … (as-read* go … xs))`: a search that reads one solution does
-//! not compute all. Two designs were measured on the 26 programs and on searches by recursion:
+//! not compute all. Two designs were considered; only the chosen one was built and measured:
 //!
 //! - **All of `map`, `filter`, `mapcat`, `concat` and `for` lazy where they are pure.** Each item then costs a cell and a
 //!   step of its own, which is several times what an item of a block costs, and nearly all programs read all items.
