@@ -14,6 +14,9 @@ use super::refusal::failed;
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
 
+/// What MCP demands, in the words of most clients.
+const BOTH: &str = "application/json, text/event-stream";
+
 /// Maximum size of a stream that becomes one reply, in bytes.
 const LARGEST: usize = 64 << 20;
 
@@ -24,6 +27,12 @@ pub(super) struct JsonAlone;
 /// Completes the `Accept` of a client that names less than MCP demands, but nothing else; returns whether the reply is
 /// to be JSON.
 pub(super) fn complete(method: &Method, headers: &mut HeaderMap) -> Option<JsonAlone> {
+    let mut given = headers.get_all(header::ACCEPT).iter();
+    if let (Some(accept), None) = (given.next(), given.next())
+        && accept == BOTH
+    {
+        return None;
+    }
     let ranges = ranges(headers);
     let names = |range: &str| ranges.iter().any(|named| named == range);
     let is_any = ranges.is_empty() && !headers.contains_key(header::ACCEPT) || names("*/*");
@@ -34,7 +43,7 @@ pub(super) fn complete(method: &Method, headers: &mut HeaderMap) -> Option<JsonA
             None
         }
         Method::POST if is_any || names(JSON) || names("application/*") => {
-            headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+            headers.insert(header::ACCEPT, HeaderValue::from_static(BOTH));
             (!takes_stream).then_some(JsonAlone)
         }
         _ => None,

@@ -13,7 +13,7 @@ use crate::server::origins::Origins;
 
 use super::guards::Objection;
 use super::quotas::Caller;
-use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
+use super::{Counts, Decision, LaterCalls, Policy, Question, ToolName, Verdict, name_of};
 
 /// Maximum time for a person to answer. The evaluation may end earlier because of its limit `total`.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -44,15 +44,6 @@ pub enum Answer {
     Unavailable(String),
     /// The person is asked later: the run waits.
     Later,
-}
-
-/// The later calls of a session that a person can allow together with one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaterCalls {
-    /// Calls of the tool with the same arguments.
-    SameArguments,
-    /// All calls of the tool.
-    SameTool,
 }
 
 /// Decisions that people have made about calls beforehand. All functions block while a store is read or written, but do

@@ -32,13 +32,13 @@ use guards::Guard;
 use pattern::Fit;
 use quotas::Quota;
 
-pub use consent::{Answer, Approver, LaterCalls, NoApprover};
+pub use consent::{Answer, Approver, NoApprover};
 pub(in crate::server) use consent::{Consent, Grants, IntendedCall, Ruling, Take, TakenCall, no_approver};
 pub use effect::Effect;
 pub(in crate::server) use names::{Known, Name, Names, ToolName};
 pub(in crate::server) use pattern::NamePattern;
 pub use pattern::ToolPattern;
-pub use question::Question;
+pub use question::{LaterCalls, Question};
 pub(in crate::server) use question::{PLANNED, is_seen};
 pub(in crate::server) use quotas::Counts;
 pub(in crate::server) use repeats::RepeatedCalls;

@@ -12,8 +12,6 @@ use serde_json::{Map, Value};
 use crate::lang::internal::foreign_text::shows_nothing;
 use crate::server::identity::sha256;
 
-use super::LaterCalls;
-
 /// Maximum length of the arguments as shown, in characters.
 const SHOWN: usize = 8_000;
 /// Maximum length of a server, tool or argument name as shown, in characters.
@@ -25,6 +23,15 @@ const LONGEST_RULE: usize = 2_000;
 
 /// The form of the identities of the questions about a plan, which no call has.
 pub(in crate::server) const PLANNED: u32 = u32::MAX;
+
+/// The later calls of a session that a person can allow together with one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaterCalls {
+    /// Calls of the tool with the same arguments.
+    SameArguments,
+    /// All calls of the tool.
+    SameTool,
+}
 
 /// A call on which a person must decide, or all calls of a tool by a program that has not begun. Its text shows every argument.
 #[derive(Clone, Debug)]
