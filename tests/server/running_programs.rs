@@ -55,14 +55,14 @@ fn on_each(check: impl Fn(&mut Client, &Path, Option<&str>)) {
 fn a_program_that_outlasts_its_client_is_answered_before_and_its_reply_is_there_later() {
     on_each(|client, folder, _| {
         let running = client.eval(HOLDS);
+        assert!(running.text.starts_with("[running: ") && !running.is_error, "{}", running.text);
         let run = run_of(&running);
+        until(|| lines(folder, "held") == ["b"]);
         let expected = format!(
             "[running: 2 tool calls so far: notes/add 1, notes/hold 1; made: notes/add once, notes/hold once (outcome \
              unknown); {{\"run\": \"{run}\"}} waits for its reply, \"cancel\": true beside it ends it]"
         );
-        assert_eq!((running.text.as_str(), running.is_error), (expected.as_str(), false));
-        let again = continued(client, &run);
-        assert_eq!(again.text, expected, "it is still running");
+        assert_eq!(continued(client, &run).text, expected, "it is still running");
         let_go(folder);
         let done = awaited(client, &run);
         assert!(done.text.starts_with("\"added a\"\n\"added b!\"\n[2 tool calls]"), "{}", done.text);
@@ -78,7 +78,16 @@ fn a_running_program_is_listed_and_ended_and_a_corrected_one_repeats_nothing() {
     on_each(|client, folder, _| {
         let limits = json!({"fuel": 1e9, "compute": "50s"});
         let program = "(notes/add {:line \"a\"}) (loop [] (recur))";
-        let run = run_of(&client.call("lisp_eval", json!({"program": program, "limits": limits})));
+        let mut running = client.call("lisp_eval", json!({"program": program, "limits": limits}));
+        let run = run_of(&running);
+        // The line is there before the tool has answered.
+        until(|| {
+            let is_made = running.text.contains("made: notes/add once;");
+            if !is_made {
+                running = continued(client, &run);
+            }
+            is_made
+        });
         let refused = go_on(client, &run, "1");
         assert!(
             refused.text.contains(
@@ -108,6 +117,7 @@ fn programs_see_those_that_go_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &PATIENCE);
     let run = run_of(&client.eval(HOLDS));
+    until(|| lines(folder.path(), "held") == ["b"]);
     let seen = client.eval("(mapv (juxt :run :state #(:tool (first (:made %)))) (run/status))");
     assert!(seen.text.starts_with(&format!("[[\"{run}\" \"running\" \"notes/add\"]]")), "{}", seen.text);
     let_go(folder.path());
@@ -151,6 +161,7 @@ fn a_program_that_goes_on_ends_with_the_server_and_is_kept() {
     let configuration = configuration(folder.path());
     let mut client = Client::start_stateless(&configuration, &options);
     let run = run_of(&client.eval(HOLDS));
+    until(|| lines(folder.path(), "held") == ["b"]);
     client.close();
     until(|| client.process.try_wait().expect("a child").is_some());
     let kept = listed(&store);
