@@ -227,7 +227,9 @@ fn each_change_is_made_once_however_its_programs_end() {
             server.attempt(ending, *is_concurrent);
         }
         let done = server.end();
-        prop_assert!(!done.is_error, "{}", done.text);
+        // An attempt may end well just before it is cancelled; nothing of its run is kept in memory then.
+        let has_ended = !has_store && done.text.starts_with("RunNotResumed: there is no such run");
+        prop_assert!(!done.is_error || has_ended, "{}", done.text);
         let added = lines(folder.path(), "added");
         prop_assert_eq!(added, (0..8).map(|n| n.to_string()).collect::<Vec<_>>(), "{}", done.text);
         Ok(())
