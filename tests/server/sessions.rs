@@ -112,7 +112,7 @@ fn wrong_arguments_are_answered() {
         (json!({"program": 5}), "argument `program` of `lisp_eval`: expected a string, got the number `5`"),
         (
             json!({"programme": "x"}),
-            "`lisp_eval` has no argument `programme`; it takes `program`, `session`, `data`, `limits`, `run`, `reads`, `repeat`, `rehearse`, `plan`",
+            "`lisp_eval` has no argument `programme`; it takes `program`, `session`, `data`, `limits`, `run`, `reads`, `repeat`, `cancel`, `rehearse`, `plan`",
         ),
         (
             json!("(+ 1 2)"),

@@ -337,8 +337,8 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 Ok(()) => Ok(None),
                 Err(problem) => Err((envelope, Unreadable::Batch(problem))),
             },
-            (Err((envelope, Unreadable::Odd(_))), _) if envelope.has_method() => {
-                Err((envelope, Unreadable::Unfit(unfit::reason(&line))))
+            (Err((envelope, Unreadable::Odd(problem))), _) if envelope.has_method() => {
+                Err((envelope, unfit::lack(&line).map_or(Unreadable::Odd(problem), Unreadable::Unfit)))
             }
             (read, _) => read,
         }
