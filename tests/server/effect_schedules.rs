@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::failed_runs::configuration;
 use crate::mcp_client::{Answer, Client, until};
-use crate::waiting_runs::{approvals, kill, lines, listed, printed};
+use crate::waiting_runs::{approvals, continued, kill, lines, listed, printed, run_of};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ enum Ending {
     Error(u32),
     /// By the limit on calls.
     Limit(u32),
-    /// The client cancels the request after that time, in milliseconds.
+    /// The client cancels the request after that time, in milliseconds. In a session, its next program waits for the end.
     Cancel(u64),
     /// The call is answered before the end of the program, which is then ended.
     Answered,
@@ -140,7 +140,8 @@ impl Server<'_> {
     fn find_run(&mut self) {
         let mut found = None;
         until(|| {
-            let status = self.client.eval("(json/write (mapv #(select-keys % [:run :state]) (run/status)))");
+            let program = "(json/write (mapv #(select-keys % [:run :state]) (run/status)))";
+            let status = self.awaited(&json!({ "program": program }));
             let text: String = status.text.lines().find(|line| line.starts_with("\"[")).unwrap_or("\"[]\"").to_owned();
             let runs: String = serde_json::from_str(&text).expect("a text");
             let runs: Vec<Value> = serde_json::from_str(&runs).expect("JSON");
@@ -152,8 +153,20 @@ impl Server<'_> {
         }
     }
 
+    /// Waits until no process of a tool is left, nor one of the server that is about to become such a process.
+    fn until_tools_end(&self) {
+        let (server, mark) = (self.client.process.id().to_string(), self.folder.display().to_string());
+        until(|| {
+            let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+            let others = processes.filter(|process| *process.file_name() != *server);
+            let mut lines = others.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+            !lines.any(|line| String::from_utf8_lossy(&line).contains(&mark))
+        });
+    }
+
     /// A person looks which of the unknown calls happened. Without a store nobody can say so.
     fn settle(&self) {
+        self.until_tools_end();
         let Some(store) = &self.store else { return };
         for run in listed(store) {
             let identity = run["run"].as_str().expect("a run");
@@ -176,8 +189,7 @@ impl Server<'_> {
         until(|| {
             let goes_on = answer.text.starts_with("[running: ");
             if goes_on {
-                self.named(&answer);
-                answer = self.client.call("lisp_eval", json!({"run": self.run}));
+                answer = continued(&mut self.client, &run_of(&answer));
             }
             !goes_on
         });
@@ -221,10 +233,19 @@ fn each_change_is_made_once_however_its_programs_end() {
         let client = Server::start(folder.path(), store.as_deref(), is_stateless);
         let mut server = Server { folder: folder.path(), store, is_stateless, client, run: None };
         for (ending, is_concurrent) in &attempts {
-            if matches!(ending, Ending::Kill(_)) && !has_store {
+            let is_possible = match ending {
+                Ending::Kill(_) => has_store,
+                Ending::Cancel(_) => !is_stateless,
+                Ending::Error(_) | Ending::Limit(_) | Ending::Answered => true,
+            };
+            if !is_possible {
                 continue;
             }
             server.attempt(ending, *is_concurrent);
+            if server.run.is_none() && lines(folder.path(), "added").len() == 8 {
+                // It has ended well before it was cancelled: nothing is left to do.
+                return Ok(());
+            }
         }
         let done = server.end();
         // An attempt may end well just before it is cancelled; nothing of its run is kept in memory then.
