@@ -40,7 +40,7 @@ impl Downstream {
         let named = |tools: &[Arc<CheckedTool>]| tools.iter().find(|checked| checked.tool.name == tool).cloned();
         let mut checked = named(&tools);
         if let Some(held) = checked.as_ref().and_then(|checked| checked.standing.held.clone())
-            && self.may_be_accepted(tool, held).await
+            && Box::pin(self.may_be_accepted(tool, held)).await
         {
             self.known().listed_by = None;
             tools = self.listed(&link).await.map_err(Failure::harmless)?;

@@ -73,14 +73,14 @@ impl Downstream {
             } else {
                 if let Some(connection) = connecting.current.clone() {
                     let is_fresh = connection.idle().is_none_or(|idle| idle < self.shared.options.ping_after);
-                    if connection.lives() && (is_fresh || connection.answers().await) {
+                    if connection.lives() && (is_fresh || Box::pin(connection.answers()).await) {
                         return Ok(InUse::of(&connection));
                     }
                     connecting.current = None;
                     connecting.failed = None;
                     connecting.restarts.died(Instant::now(), connection.age());
                     self.report(&connecting.restarts, "downstream server went away", "");
-                    connection.close().await;
+                    Box::pin(connection.close()).await;
                 }
                 if let Some(pause) = connecting.restarts.pause(Instant::now()) {
                     return Err(self.left_alone(&connecting, pause));

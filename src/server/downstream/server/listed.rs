@@ -49,7 +49,9 @@ impl Downstream {
         if let Some(tools) = self.still_listed(link) {
             return Ok(tools);
         }
-        self.list_anew(link, self.listing.lock().await).await
+        let turn = self.listing.lock().await;
+        // Large and rare: the futures of calls, which are moved several times, stay small.
+        Box::pin(self.list_anew(link, turn)).await
     }
 
     /// Returns the known list if it is from this connection and unchanged.
