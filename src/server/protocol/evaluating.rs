@@ -8,7 +8,6 @@ use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use rmcp::service::RequestContext;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -154,14 +153,15 @@ impl Front {
             // Without an identity nobody could ask for its reply.
             return Ok(work.await);
         };
-        let (ended, outcome) = watch::channel(None);
         let going_on = (Arc::clone(&activity), cancel);
-        self.settings.unfinished.add(Unfinished::new(run.clone(), (principal.clone(), own), going_on, outcome));
+        let (program, ending) = Unfinished::new(run.clone(), (principal.clone(), own), going_on);
+        self.settings.unfinished.add(program);
         let made = Arc::clone(&activity);
         let listed = self.evaluations.runs().goes_on(&run, &principal, Box::new(move || made.made()));
         let under_way = self.evaluations.shutdown().enter();
+        let settings = Arc::clone(&self.settings);
         tokio::spawn(async move {
-            ended.send_replace(Some(work.await));
+            ending.keep(work.await, &settings.unfinished, &principal);
             drop((listed, under_way));
         });
         Ok(self.replied(running(&run, Some(&activity)), context).await)

@@ -4,6 +4,7 @@
 //! replies are kept in this process: the latest of each principal, for an hour.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,10 @@ const KEPT: Duration = Duration::from_secs(60 * 60);
 const MOST_EACH: usize = 20;
 const MOST: usize = 1_000;
 
+/// Maximum size of the replies of one principal, and of all, in bytes.
+const MOST_BYTES_EACH: u64 = 32 << 20;
+const MOST_BYTES: u64 = 128 << 20;
+
 /// The outcome of a call of `lisp_eval`.
 #[derive(Clone)]
 pub(super) enum Answer {
@@ -39,6 +44,32 @@ pub(super) enum Answer {
     Waits { asked: AskedRun, reply: Box<Reply>, record: Box<Record>, output: u64 },
 }
 
+impl Answer {
+    /// Returns its approximate size in bytes.
+    fn bytes(&self) -> u64 {
+        let size = |value: serde_json::Result<Vec<u8>>| value.map_or(0, |text| text.len() as u64);
+        match self {
+            Answer::Result { result, .. } => size(serde_json::to_vec(result)),
+            Answer::Waits { reply, .. } => size(serde_json::to_vec(reply)),
+        }
+    }
+}
+
+/// The end of a program that was answered before, for those who wait for its outcome.
+pub(super) struct Ending {
+    outcome: watch::Sender<Option<Answer>>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Ending {
+    /// Keeps the outcome, and forgets older ones of the principal as the bounds require.
+    pub(super) fn keep(&self, answer: Answer, programs: &UnfinishedPrograms, principal: &str) {
+        self.bytes.store(answer.bytes(), Ordering::Relaxed);
+        self.outcome.send_replace(Some(answer));
+        trim(&mut programs.programs(), principal);
+    }
+}
+
 /// A program whose call was answered before its end.
 pub(super) struct Unfinished {
     pub(super) identity: String,
@@ -49,7 +80,9 @@ pub(super) struct Unfinished {
     /// Ends the program.
     pub(super) cancel: CancellationToken,
     /// Its outcome, once it has ended.
-    pub(super) answer: watch::Receiver<Option<Answer>>,
+    answer: watch::Receiver<Option<Answer>>,
+    /// The size of its outcome.
+    bytes: Arc<AtomicU64>,
     since: Instant,
 }
 
@@ -58,9 +91,12 @@ impl Unfinished {
         identity: String,
         (principal, own): (String, Option<Weak<Entry>>),
         (activity, cancel): (Arc<Activity>, CancellationToken),
-        answer: watch::Receiver<Option<Answer>>,
-    ) -> Unfinished {
-        Unfinished { identity, principal, own, activity, cancel, answer, since: Instant::now() }
+    ) -> (Unfinished, Ending) {
+        let (outcome, answer) = watch::channel(None);
+        let bytes = Arc::<AtomicU64>::default();
+        let ending = Ending { outcome, bytes: Arc::clone(&bytes) };
+        let since = Instant::now();
+        (Unfinished { identity, principal, own, activity, cancel, answer, bytes, since }, ending)
     }
 
     /// True if the connection with that session has begun it.
@@ -105,16 +141,7 @@ impl UnfinishedPrograms {
             .retain(|known| known.identity != program.identity && (known.since.elapsed() < KEPT || !known.has_ended()));
         let principal = program.principal.clone();
         programs.push_back(Arc::new(program));
-        loop {
-            let of = |known: &&Arc<Unfinished>| known.principal == principal;
-            let is_crowded = programs.iter().filter(of).count() > MOST_EACH;
-            if !is_crowded && programs.len() <= MOST {
-                return;
-            }
-            let is_surplus = |known: &Arc<Unfinished>| known.has_ended() && (!is_crowded || of(&known));
-            let Some(oldest) = programs.iter().position(is_surplus) else { return };
-            programs.remove(oldest);
-        }
+        trim(&mut programs, &principal);
     }
 
     /// Finds a program of a principal that goes on, or whose reply is kept.
@@ -128,6 +155,22 @@ impl UnfinishedPrograms {
     /// Forgets a program.
     pub(super) fn remove(&self, program: &Unfinished) {
         self.programs().retain(|known| known.identity != program.identity);
+    }
+}
+
+/// Forgets the oldest replies of a principal, and then of all, until they are within the bounds.
+fn trim(programs: &mut VecDeque<Arc<Unfinished>>, principal: &str) {
+    loop {
+        let of = |known: &&Arc<Unfinished>| known.principal == principal;
+        let bytes = |known: &Arc<Unfinished>| known.bytes.load(Ordering::Relaxed);
+        let own: u64 = programs.iter().filter(of).map(bytes).sum();
+        let is_crowded = programs.iter().filter(of).count() > MOST_EACH || own > MOST_BYTES_EACH;
+        if !is_crowded && programs.len() <= MOST && programs.iter().map(bytes).sum::<u64>() <= MOST_BYTES {
+            return;
+        }
+        let is_surplus = |known: &Arc<Unfinished>| known.has_ended() && (!is_crowded || of(&known));
+        let Some(oldest) = programs.iter().position(is_surplus) else { return };
+        programs.remove(oldest);
     }
 }
 
@@ -156,35 +199,44 @@ pub(super) fn running(run: &str, activity: Option<&Activity>) -> Reply {
 mod tests {
     use super::*;
 
-    fn program(principal: &str, at: usize) -> (watch::Sender<Option<Answer>>, Unfinished) {
-        let (ended, answer) = watch::channel(None);
-        (ended, Unfinished::new(format!("{principal}-{at}"), (principal.to_owned(), None), Default::default(), answer))
+    fn program(principal: &str, at: usize) -> (Unfinished, Ending) {
+        Unfinished::new(format!("{principal}-{at}"), (principal.to_owned(), None), Default::default())
     }
 
-    fn result() -> Option<Answer> {
-        Some(Answer::Result { result: CallToolResult::default(), is_retriable: false })
+    fn result(bytes: usize) -> Answer {
+        let result = CallToolResult::success(vec![rmcp::model::ContentBlock::text("x".repeat(bytes))]);
+        Answer::Result { result, is_retriable: false }
     }
 
     #[test]
     fn replies_are_bounded_and_programs_that_go_on_are_never_forgotten() {
         let programs = UnfinishedPrograms::default();
-        let (_going_on, first) = program("ann", 0);
+        let (first, _going_on) = program("ann", 0);
         programs.add(first);
         for at in 1..100 {
-            let (ended, next) = program("ann", at);
+            let (next, ending) = program("ann", at);
             programs.add(next);
-            ended.send(result()).expect("it is kept");
+            ending.keep(result(1), &programs, "ann");
         }
         assert!(programs.find("ann-0", "ann").is_some_and(|known| !known.has_ended()));
         assert!(programs.find("ann-99", "ann").is_some_and(|known| known.has_ended()));
         assert!(programs.find("ann-1", "ann").is_none() && programs.find("ann-0", "bob").is_none());
         assert_eq!(programs.programs().len(), MOST_EACH);
-        for at in 0..2 * MOST {
-            let (ended, next) = program(&format!("p{at}"), at);
+        for at in 0..10 {
+            let (next, ending) = program("eve", at);
             programs.add(next);
-            ended.send(result()).expect("it is kept");
+            ending.keep(result(8 << 20), &programs, "eve");
         }
-        assert!(programs.programs().len() <= MOST && programs.find("ann-0", "ann").is_some());
+        assert!(programs.find("eve-9", "eve").is_some() && programs.find("eve-6", "eve").is_none());
+        for at in 0..2 * MOST {
+            let name = format!("p{at}");
+            let (next, ending) = program(&name, at);
+            programs.add(next);
+            ending.keep(result(256 << 10), &programs, &name);
+        }
+        let bytes: u64 = programs.programs().iter().map(|known| known.bytes.load(Ordering::Relaxed)).sum();
+        assert!(bytes <= MOST_BYTES && programs.programs().len() <= MOST, "{bytes}");
+        assert!(programs.find("ann-0", "ann").is_some(), "it goes on");
     }
 
     #[test]
