@@ -1,9 +1,9 @@
 //! What a reply says about the calls that have changed something.
 
 use super::foreign_text;
-use super::host::CallRecord;
+use super::host::{CallRecord, Happened};
 use super::reply::{Reply, Status};
-use super::runs::{Entry, Happened};
+use super::runs::Entry;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a line about calls, in bytes.

@@ -124,7 +124,9 @@ pub use environment::{Environment, Sandbox};
 #[doc(hidden)]
 pub use error::{Fault, Halt, TraceEntry};
 #[doc(hidden)]
-pub use host::{Audience, Catalogue, Found, Host, NO_HANDLES, NO_RUNS, Server, Tool, ToolCall, ToolHints, ToolReply};
+pub use host::{
+    Audience, Catalogue, Found, Happened, Host, NO_HANDLES, NO_RUNS, Server, Tool, ToolCall, ToolHints, ToolReply,
+};
 #[doc(hidden)]
 pub use index::{Hits, Index, Indexed};
 #[doc(hidden)]
@@ -139,8 +141,8 @@ pub use native::{ArityRange, Builtin};
 pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
-    CallState, Draw, EarlierCall, Entry, Happened, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder,
-    Replies, RunLog, Stage, Timing, Witness, at_most, in_order,
+    CallState, Draw, EarlierCall, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies,
+    RunLog, Stage, Timing, Witness, at_most, in_order,
 };
 #[doc(hidden)]
 pub use session::Request;

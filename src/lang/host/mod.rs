@@ -108,7 +108,34 @@ pub enum ToolReply {
     Stopped,
 }
 
+/// Tells if a call has changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// It has.
+    Yes,
+    /// It has not: it was not sent, its tool answered that it failed, or it may change nothing.
+    No,
+    /// It was sent, and its outcome is not known.
+    Unknown,
+}
+
 impl ToolReply {
+    /// Returns whether a call with this reply, of a tool that may change something, has changed it.
+    pub(crate) fn happened(&self, is_sent: bool) -> Happened {
+        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable};
+        let unknown = if is_sent { Happened::Unknown } else { Happened::No };
+        match self {
+            ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => Happened::Yes,
+            ToolReply::Stopped => unknown,
+            ToolReply::Error(error) => match error.kind {
+                TooLarge => Happened::Yes,
+                Timeout | Unavailable | Panicked => unknown,
+                Failed | Arguments | Changed => Happened::No,
+            },
+            _ => Happened::No,
+        }
+    }
+
     /// Returns the text of a result, whatever it holds; `None` for any other reply.
     pub fn text(&self) -> Option<&str> {
         match self {

@@ -21,7 +21,7 @@ pub use branch::Branch;
 pub(crate) use branch::{Event, Turn, Turns};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
-pub use counted::{Change, CountedCalls};
+pub use counted::CountedCalls;
 pub use frame::{Answer, Frame, Stopped, Tail, Walked};
 pub use look_ups::LookUps;
 pub use rows::Object;

@@ -1,8 +1,8 @@
 //! The log of a run.
 
-use super::logged::{CallState, DRAW_BYTES, Draw, Entry, Happened, LogChange, Logged, Timing, reply_bytes, told_bytes};
+use super::logged::{CallState, DRAW_BYTES, Draw, Entry, LogChange, Logged, Timing, reply_bytes, told_bytes};
 use super::matched::{Untaken, reply_again};
-use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
+use crate::host::{CallId, Decision, Happened, Question, ToolCall, ToolReply};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -141,6 +141,11 @@ impl RunLog {
     /// Returns the content.
     pub fn logged(&self) -> Logged {
         self.state().logged.clone()
+    }
+
+    /// Calls a function with the calls that have changed something, or may have.
+    pub fn among_changes<R>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &Entry>) -> R) -> R {
+        work(&mut self.state().logged.changes())
     }
 
     /// Returns the size of the log in bytes.

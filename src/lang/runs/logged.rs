@@ -1,6 +1,6 @@
 //! The content of the log of a run.
 
-use crate::host::{CallId, Decision, Question, ToolErrorKind, ToolReply};
+use crate::host::{CallId, Decision, Happened, Question, ToolReply};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -114,37 +114,18 @@ impl Entry {
     /// Returns whether the call has changed what its tool changes. The outcome of a call that does no harm if it is made
     /// again is never unknown: it has not happened.
     pub fn happened(&self) -> Happened {
-        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable};
-        let unknown = if self.is_sent { Happened::Unknown } else { Happened::No };
         match &self.state {
             _ if !self.is_change => Happened::No,
             CallState::Open => Happened::No,
             CallState::Forgotten => Happened::Yes,
-            CallState::Done(reply) if reply.text().is_some() => Happened::Yes,
-            CallState::Started | CallState::Unknown | CallState::Done(ToolReply::Stopped) => unknown,
-            CallState::Done(ToolReply::Error(error)) => match error.kind {
-                TooLarge => Happened::Yes,
-                Timeout | Unavailable | Panicked => unknown,
-                Failed | Arguments | Changed => Happened::No,
-            },
-            CallState::Done(_) => Happened::No,
+            CallState::Started | CallState::Unknown => ToolReply::Stopped.happened(self.is_sent),
+            CallState::Done(reply) => reply.happened(self.is_sent),
         }
     }
 }
 
 /// The size of arguments in bytes up to which those of a change are kept though its reply is forgotten.
 const KEPT_ARGUMENTS: usize = 1024;
-
-/// Whether a call has changed something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// It has.
-    Yes,
-    /// It has not: it was not sent, its tool answered that it failed, or it may change nothing.
-    No,
-    /// It was sent, and its outcome is not known.
-    Unknown,
-}
 
 /// A call of a form that is committed, or of an earlier attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Recorded replies that are found by request, for a program other than the recorded one.
 
-use super::logged::{CallState, EarlierCall, Entry, Happened, Logged};
-use crate::host::{ToolCall, ToolError, ToolErrorKind, ToolReply};
+use super::logged::{CallState, EarlierCall, Entry, Logged};
+use crate::host::{Happened, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -31,7 +31,7 @@ mod recorder;
 
 pub use bounds::{PlanBounds, at_most};
 pub use log::{Journal, Keep, RunLog};
-pub use logged::{CallState, Draw, EarlierCall, Entry, Happened, LogChange, Logged, Timing};
+pub use logged::{CallState, Draw, EarlierCall, Entry, LogChange, Logged, Timing};
 pub use matched::{Replies, in_order};
 pub use observed::{Observed, Stage, Witness};
 pub use recorder::Recorder;

@@ -97,7 +97,7 @@ impl Activity {
 
     /// Returns the calls so far that have changed something, or may have.
     pub(in crate::server) fn made(&self) -> Vec<MadeCalls> {
-        self.log.get().map(|log| MadeCalls::of(log.logged().changes())).unwrap_or_default()
+        self.log.get().map(|log| log.among_changes(|changes| MadeCalls::of(changes))).unwrap_or_default()
     }
 
     /// Describes the activity to the user of a client.

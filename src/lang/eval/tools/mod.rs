@@ -8,9 +8,8 @@ use crate::convert;
 use crate::error::suggest::{closest, did_you_mean};
 use crate::error::{Error, Halt, Outcome};
 use crate::foreign_text;
-use crate::host::{CallRecord, Catalogue, Decision, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply};
+use crate::host::{CallId, CallRecord, Catalogue, Decision, Happened, Tool, ToolCall, ToolError, ToolReply};
 use crate::json::{self, Layout};
-use crate::machine::Change;
 use crate::meter::Outside;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
@@ -296,8 +295,7 @@ impl Machine {
             text = json::write(self, &arguments, &Layout::default())?;
         };
         if self.core.counted.are_counted() {
-            let change = change(&tool.tool.hints, &reply, host.was_sent(&id));
-            change.iter().for_each(|change| self.core.counted.add((id.form, &id.branch, id.ordinal), *change));
+            self.count(tool, &id, &reply);
         }
         let note = host.note(&id);
         let took = host.monotonic().saturating_sub(started);
@@ -319,6 +317,20 @@ impl Machine {
         // A limit that passed during the call, or a cancellation, ends the evaluation even if the tool succeeded.
         self.check_time()?;
         value
+    }
+
+    /// Counts a call that was answered, if it has changed something, or may have. One that does no harm if it is made again
+    /// changes nothing that has to be known.
+    #[cold]
+    fn count(&mut self, tool: &ToolFunction, id: &CallId, reply: &ToolReply) {
+        let hints = &tool.tool.hints;
+        if hints.read_only == Some(true) || hints.idempotent == Some(true) {
+            return;
+        }
+        let happened = reply.happened(self.core.host.was_sent(id));
+        if happened != Happened::No {
+            self.core.counted.add((id.form, &id.branch, id.ordinal), happened == Happened::Yes);
+        }
     }
 
     /// Describes a failed call by its first arguments and the reason, in one line.
@@ -362,25 +374,6 @@ impl Machine {
                 Err(Halt::Cancelled.into())
             }
         }
-    }
-}
-
-/// Returns whether a call has changed something; `None` if it has not. One that does no harm if it is made again changes
-/// nothing that has to be known.
-#[cold]
-fn change(hints: &ToolHints, reply: &ToolReply, was_sent: bool) -> Option<Change> {
-    use ToolErrorKind::{Panicked, Timeout, TooLarge, Unavailable};
-    if hints.read_only == Some(true) || hints.idempotent == Some(true) {
-        return None;
-    }
-    match reply {
-        ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => Some(Change::Made),
-        ToolReply::Error(error) => match error.kind {
-            TooLarge => Some(Change::Made),
-            Timeout | Unavailable | Panicked => was_sent.then_some(Change::Unknown),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
