@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::failed_runs::configuration;
 use crate::mcp_client::{Answer, Client, until};
-use crate::waiting_runs::{approvals, continued, kill, lines, listed, printed, run_of};
+use crate::running_programs::awaited;
+use crate::waiting_runs::{approvals, kill, lines, listed, printed, run_of};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -185,14 +186,10 @@ impl Server<'_> {
 
     /// Waits for the reply to a call.
     fn awaited(&mut self, arguments: &Value) -> Answer {
-        let mut answer = self.client.call("lisp_eval", arguments.clone());
-        until(|| {
-            let goes_on = answer.text.starts_with("[running: ");
-            if goes_on {
-                answer = continued(&mut self.client, &run_of(&answer));
-            }
-            !goes_on
-        });
+        let answer = self.client.call("lisp_eval", arguments.clone());
+        if answer.text.starts_with("[running: ") {
+            return awaited(&mut self.client, &run_of(&answer));
+        }
         answer
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::failed_runs::{configuration, go_on};
 use crate::http_client::{Server, tokens_file};
 use crate::mcp_client::{Answer, Client, until};
-use crate::waiting_runs::{approvals, continued, lines, listed, printed, run_of};
+use crate::waiting_runs::{approvals, continued, continued_while, lines, listed, printed, run_of};
 use serde_json::{Value, json};
 
 /// Adds a line, and then waits for the file `go`.
@@ -22,16 +22,8 @@ fn cancelled(client: &mut Client, run: &str) -> Answer {
 }
 
 /// Waits for the reply of a program that goes on.
-fn awaited(client: &mut Client, run: &str) -> Answer {
-    let mut answer = continued(client, run);
-    until(|| {
-        let goes_on = answer.text.starts_with("[running: ");
-        if goes_on {
-            answer = continued(client, run);
-        }
-        !goes_on
-    });
-    answer
+pub fn awaited(client: &mut Client, run: &str) -> Answer {
+    continued_while(client, run, |answer| answer.text.starts_with("[running: "))
 }
 
 /// Runs a check for clients of old and new revisions, without a store and with one.

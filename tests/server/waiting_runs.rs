@@ -72,13 +72,18 @@ pub fn continued(client: &mut Client, run: &str) -> Answer {
 
 /// Continues a run once the lease of the process that died has expired.
 pub fn continued_once_free(client: &mut Client, run: &str) -> Answer {
+    continued_while(client, run, |answer| answer.text.contains("is being resumed"))
+}
+
+/// Continues a run until its answer is another one.
+pub fn continued_while(client: &mut Client, run: &str, is_early: impl Fn(&Answer) -> bool) -> Answer {
     let mut answer = continued(client, run);
     until(|| {
-        let is_held = answer.text.contains("is being resumed");
-        if is_held {
+        let again = is_early(&answer);
+        if again {
             answer = continued(client, run);
         }
-        !is_held
+        !again
     });
     answer
 }
