@@ -22,6 +22,7 @@ use crate::server::system::offload;
 
 use super::begin::{Begun, Intended};
 use super::front::{Front, ServerSettings, is_stateless};
+use super::patience::ReplyWithin;
 use super::progress::reporting;
 use super::replies::{RenderedReply, warn, weight};
 use super::rounds::{self, Binding};
@@ -78,7 +79,7 @@ impl Front {
 
     /// Returns the time at which a call is answered even if its program is still running, if there is one.
     fn deadline(&self, context: &RequestContext<RoleServer>) -> Option<Instant> {
-        let client = context.client_info();
+        let client = (self.settings.reply_within == ReplyWithin::ByClient).then(|| context.client_info()).flatten();
         let has_progress = context.meta.get_progress_token().is_some();
         let within = self.settings.reply_within.of(client.as_ref().map(|client| &*client.name), has_progress);
         // A time that cannot be represented never comes.
