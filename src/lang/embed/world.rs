@@ -83,7 +83,7 @@ pub(super) struct Checkpoints<'c> {
     pub(super) log: Arc<RunLog>,
     /// The run at its start, without a log.
     pub(super) run: Suspended,
-    /// Stores the run; `None` if nobody does, and the log alone marks the changes.
+    /// Stores the run; without it, only the log marks the changes.
     pub(super) store: Option<&'c Checkpoint<'c>>,
 }
 

@@ -41,7 +41,7 @@ struct Walk<'m> {
     looked_at: usize,
 }
 
-/// What is still to be looked at.
+/// The code that is still to be looked at.
 enum Open {
     Value(Value),
     Group(Arc<Group>),

@@ -18,11 +18,11 @@ pub(in crate::server) struct Returned {
     pub(in crate::server) call: String,
     /// The result that was sent.
     pub(in crate::server) result: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub(in crate::server) problem: String,
 }
 
-/// Where a run is shown.
+/// The surface on which a run is shown.
 pub(in crate::server) enum Place<'p> {
     /// On a page of a web site, with its path below which the forms and the parts of long texts are, and the secret
     /// that its forms repeat.
@@ -105,7 +105,7 @@ pub(in crate::server) fn state(state: RunState) -> &'static str {
     }
 }
 
-/// What all forms of a run share.
+/// The parts that all forms of a run share.
 struct Frame<'r> {
     place: &'r Place<'r>,
     run: &'r str,

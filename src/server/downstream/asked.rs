@@ -1,5 +1,5 @@
-//! A call that was sent to a server: its answer, the progress that the server reports on it, and its end if nobody waits
-//! for the answer any longer.
+//! A call that was sent to a server: its answer, the progress that the server reports on it, and its end if the
+//! caller gives up.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 /// exceeds it.
 const MOST_REPORTS: usize = 1_024;
 
-/// What a server has reported of its own accord.
+/// The unsolicited reports of a server.
 #[derive(Default)]
 pub(super) struct Reports {
     list_changed: AtomicBool,
@@ -99,7 +99,7 @@ impl Drop for Asked<'_> {
         if !*self.is_answered.get_mut() {
             let reason = "request abandoned by the caller".to_owned();
             let notice = CancelledNotificationParam::new(Some(id), Some(reason));
-            // One step puts the notice into the queue of the connection; nobody waits until it is written.
+            // One poll puts the notice into the queue of the connection; it is written later.
             let _ = self.peer.notify_cancelled(notice).now_or_never();
         }
     }

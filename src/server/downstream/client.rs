@@ -20,7 +20,7 @@ use super::asked::Reports;
 
 /// The MCP client that a server sees.
 pub(super) struct Client {
-    /// What the server reports.
+    /// Receives the reports of the server.
     pub(super) reports: Arc<Reports>,
     /// The version of the protocol that is proposed in a handshake.
     pub(super) version: ProtocolVersion,
