@@ -236,7 +236,9 @@ fn is_time(value: &Value, is_of: fn(&Time) -> bool) -> bool {
 
 /// Finds a type by name, with or without its package.
 fn find(name: &str) -> Option<&'static Type> {
-    TYPES.iter().find(|Type(full, _)| *full == name || full.rsplit('.').next() == Some(name))
+    let is_short = !name.contains('.');
+    let names = |package: &str| package.is_empty() || is_short && package.ends_with('.');
+    TYPES.iter().find(|Type(full, _)| full.strip_suffix(name).is_some_and(names))
 }
 
 /// Returns the value of a type name, a symbol; `None` for all other names.

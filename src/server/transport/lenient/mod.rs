@@ -16,6 +16,8 @@ use serde_json::{Map, Value, json};
 
 pub(in crate::server) use text::forgiven;
 
+use super::frequent;
+
 /// The key of the metadata under which a result of a tool names the parts that were dropped from it.
 pub(in crate::server) const DROPPED: &str = "lispbox/dropped";
 
@@ -61,7 +63,7 @@ pub(in crate::server) fn read_and_compare<Role: ServiceRole>(
     text: &[u8],
     waits: Waits<'_>,
 ) -> Result<(RxJsonRpcMessage<Role>, bool), serde_json::Error> {
-    let strict = serde_json::from_slice::<RxJsonRpcMessage<Role>>(text);
+    let strict = frequent::returned::<Role>(text).map_or_else(|| serde_json::from_slice(text), Ok);
     let (mut message, is_mended) = match strict {
         Ok(message) if is_understood(&message, text) => (message, false),
         strict => {

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::batch;
 use super::super::envelope::Envelope;
+use super::super::frequent;
 use super::super::lenient::{self, Waits};
 
 /// The code of errors that replace a message which could not be accepted.
@@ -97,7 +98,10 @@ pub(super) fn read_message<Role: ServiceRole>(
             return Err((envelope, many));
         }
     }
-    let read = if Role::IS_CLIENT { lenient::read::<Role>(line, waits) } else { serde_json::from_slice(line) };
+    let read = match Role::IS_CLIENT {
+        true => lenient::read::<Role>(line, waits),
+        false => frequent::call::<Role>(line).map_or_else(|| serde_json::from_slice(line), Ok),
+    };
     let problem = match read {
         Ok(message) => return Ok(Some(message)),
         Err(problem) => problem,
