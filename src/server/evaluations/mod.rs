@@ -268,33 +268,39 @@ impl Evaluations {
     ///
     /// # Errors
     /// Returns why the record is still waiting to be written, as a clause.
-    pub(in crate::server) async fn recorded(&self, record: Record) -> Result<(), String> {
-        self.with_audit(move |audit, secrets| audit.write(record, secrets)).await
+    pub(in crate::server) fn recorded(&self, record: Record) -> impl Future<Output = Result<(), String>> + use<> {
+        self.with_audit(record, AuditLog::write)
     }
 
     /// Writes a record of an event that is about to happen, if there is an audit log.
     ///
     /// # Errors
     /// Returns why the record was not written, as a clause; the event must not happen then.
-    pub(in crate::server) async fn recorded_first(&self, record: Record) -> Result<(), String> {
-        let written = move |audit: &AuditLog, secrets: &Secrets| match audit.write_first(record, secrets) {
+    pub(in crate::server) fn recorded_first(&self, record: Record) -> impl Future<Output = Result<(), String>> + use<> {
+        self.with_audit(record, |audit, record, secrets| match audit.write_first(record, secrets) {
             Ok(_) => Ok(()),
             Err(unwritten) => Err(unwritten.problem),
-        };
-        self.with_audit(written).await
+        })
     }
 
-    /// Runs blocking work with the audit log, if there is one.
-    async fn with_audit(
+    /// Writes a record off the threads of the runtime, if there is an audit log. It is on its way when this returns: the
+    /// future only waits, so that callers do not hold the record.
+    fn with_audit(
         &self,
-        work: impl FnOnce(&AuditLog, &Secrets) -> Result<(), String> + Send + 'static,
-    ) -> Result<(), String> {
-        let Some(audit) = self.downstreams.audit().cloned() else { return Ok(()) };
-        let secrets = self.downstreams.secrets().clone();
-        self.runtime.spawn_blocking(move || work(&audit, &secrets)).await.unwrap_or_else(|problem| {
-            tracing::error!(%problem, "a record of the audit log was not written");
-            Err("a record of the audit log was not written".to_owned())
-        })
+        record: Record,
+        write: fn(&AuditLog, Record, &Secrets) -> Result<(), String>,
+    ) -> impl Future<Output = Result<(), String>> + use<> {
+        let writing = self.downstreams.audit().cloned().map(|audit| {
+            let secrets = self.downstreams.secrets().clone();
+            self.runtime.spawn_blocking(move || write(&audit, record, &secrets))
+        });
+        async move {
+            let Some(writing) = writing else { return Ok(()) };
+            writing.await.unwrap_or_else(|problem| {
+                tracing::error!(%problem, "a record of the audit log was not written");
+                Err("a record of the audit log was not written".to_owned())
+            })
+        }
     }
 
     /// Renders the counters and current gauges in the text format of [`metrics`](crate::server::telemetry::metrics).

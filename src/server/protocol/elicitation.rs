@@ -133,7 +133,7 @@ impl Questions {
                 outcome = &mut work => return Some(outcome),
                 () = &mut end => return None,
                 Some(Asked { question, patience, answer }) = self.asked.recv() => {
-                    let asking = ask(&self.peer, &question, patience);
+                    let asking = Box::pin(ask(&self.peer, &question, patience));
                     tokio::select! {
                         biased;
                         outcome = &mut work => return Some(outcome),

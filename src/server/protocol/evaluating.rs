@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -21,12 +22,13 @@ use crate::server::runs::AskedRun;
 use crate::server::system::offload;
 
 use super::begin::{Begun, Intended};
+use super::doors::Door;
 use super::front::{Front, ServerSettings, is_stateless};
 use super::patience::ReplyWithin;
 use super::progress::reporting;
 use super::replies::{RenderedReply, warn, weight};
 use super::rounds::{self, Binding};
-use super::unfinished::{Answer, Unfinished, running};
+use super::unfinished::{Answer, Ending, Unfinished, running};
 use super::waiting;
 
 impl Front {
@@ -45,20 +47,21 @@ impl Front {
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.begin(arguments, binding.as_ref(), call, deadline, context).await;
         let begun = match begun {
-            Ok(Begun::Program(intended)) => self.evaluated(*intended, deadline, context).await,
-            Ok(Begun::Unfinished(program, cancel)) => self.awaited(&program, cancel, deadline, context).await,
+            Ok(Begun::Program(intended)) => self.evaluated(intended, deadline, context).await,
+            // Rarer ways are in a place of their own, so that the usual one is moved without them.
+            Ok(Begun::Unfinished(program, cancel)) => Box::pin(self.awaited(&program, cancel, deadline, context)).await,
             Ok(Begun::Waits(asked)) => {
                 let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
                 let record = Box::new(self.record_of(Kind::Evaluation, context).with_outcome(&reply));
                 Ok(Answer::Waits { asked, reply: Box::new(reply), record, output: self.settings.usual.output })
             }
-            Ok(Begun::Ended(reply)) => Ok(self.replied(*reply, context).await),
+            Ok(Begun::Ended(reply)) => Ok(Box::pin(self.replied(*reply, context)).await),
             Err(refused) => Err(refused),
         };
         match begun {
             Ok(Answer::Result { result, .. }) => Ok(result.into()),
             Ok(Answer::Waits { asked, reply, record, output }) => {
-                Ok(self.ask(&asked, *reply, binding.as_ref(), *record, output, context).await)
+                Ok(Box::pin(self.ask(&asked, *reply, binding.as_ref(), *record, output, context)).await)
             }
             Err(refused) => {
                 let error = refused.protocol_error();
@@ -97,11 +100,11 @@ impl Front {
     /// Evaluates a program, for as long as its client waits; then the program goes on.
     async fn evaluated(
         &self,
-        intended: Intended,
+        mut intended: Box<Intended>,
         deadline: Option<Instant>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Refused> {
-        let Intended { request, resumed, key, mut caller, door, most } = intended;
+        let caller = &mut intended.caller;
         if deadline.is_some() {
             // The program may outlive the request.
             caller.withdrawn = CancellationToken::new();
@@ -109,8 +112,38 @@ impl Front {
         }
         let (cancel, activity) = (caller.withdrawn.clone(), Arc::clone(&caller.activity));
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
+        let (door, mut work) = self.answer(intended);
+        let answer = {
+            let during = pin!(door.during(&mut work, until(deadline)));
+            let withdraws = async {
+                context.ct.cancelled().await;
+                cancel.cancel();
+                pending::<Infallible>().await
+            };
+            tokio::select! {
+                biased;
+                answer = reporting(context, &activity, during) => answer,
+                never = withdraws => match never {},
+            }
+        };
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+        let Ok(run) = activity.run() else {
+            // Without an identity nobody could ask for its reply.
+            return Ok(work.await);
+        };
+        let (program, ending) = Unfinished::new(run, (principal, own), (activity, cancel));
+        let reply = running(&program.identity, Some(&program.activity));
+        self.goes_on(program, ending, work);
+        Ok(Box::pin(self.replied(reply, context)).await)
+    }
+
+    /// Returns the door at which a program asks, and the work of evaluating it and answering its call.
+    fn answer(&self, intended: Box<Intended>) -> (Door, BoxFuture<'static, Answer>) {
         let (evaluations, settings) = (Arc::clone(&self.evaluations), Arc::clone(&self.settings));
-        let mut work: BoxFuture<'static, Answer> = Box::pin(async move {
+        let Intended { request, resumed, key, caller, door, most } = *intended;
+        let work = async move {
             let is_in_session = caller.own.is_some() || request.session.is_some();
             let limits = request.limits.clone();
             let output = limits.output;
@@ -136,36 +169,22 @@ impl Front {
             }
             let result = recorded(&evaluations, &settings, rendered, record).await;
             Answer::Result { result, is_retriable }
-        });
-        let withdraws = async {
-            context.ct.cancelled().await;
-            cancel.cancel();
-            pending::<Infallible>().await
         };
-        let answer = tokio::select! {
-            biased;
-            answer = reporting(context, &activity, door.during(&mut work, until(deadline))) => answer,
-            never = withdraws => match never {},
-        };
-        if let Some(answer) = answer {
-            return Ok(answer);
-        }
-        let Ok(run) = activity.run() else {
-            // Without an identity nobody could ask for its reply.
-            return Ok(work.await);
-        };
-        let going_on = (Arc::clone(&activity), cancel);
-        let (program, ending) = Unfinished::new(run.clone(), (principal.clone(), own), going_on);
+        (door, Box::pin(work))
+    }
+
+    /// Lets a program go on whose call is answered before it ends.
+    fn goes_on(&self, program: Unfinished, ending: Ending, work: BoxFuture<'static, Answer>) {
+        let (run, principal) = (program.identity.clone(), program.principal.clone());
+        let activity = Arc::clone(&program.activity);
+        let listed = self.evaluations.runs().goes_on(&run, &principal, Box::new(move || activity.made()));
         self.settings.unfinished.add(program);
-        let made = Arc::clone(&activity);
-        let listed = self.evaluations.runs().goes_on(&run, &principal, Box::new(move || made.made()));
         let under_way = self.evaluations.shutdown().enter();
         let settings = Arc::clone(&self.settings);
         tokio::spawn(async move {
             ending.keep(work.await, &settings.unfinished, &principal);
             drop((listed, under_way));
         });
-        Ok(self.replied(running(&run, Some(&activity)), context).await)
     }
 
     /// Waits for the reply of a program that goes on, for as long as the client does.
@@ -180,11 +199,12 @@ impl Front {
         if cancel {
             program.cancel.cancel();
         }
+        let ended = pin!(program.outcome());
         let outcome = tokio::select! {
             biased;
-            outcome = reporting(context, &program.activity, program.outcome()) => outcome,
+            outcome = reporting(context, &program.activity, ended) => outcome,
             () = until(deadline) => {
-                return Ok(self.replied(running(&program.identity, Some(&program.activity)), context).await);
+                return Ok(Box::pin(self.replied(running(&program.identity, Some(&program.activity)), context)).await);
             }
             () = context.ct.cancelled() => {
                 return Err(Refused::new("Cancelled", "the call was cancelled; the program goes on"));

@@ -259,7 +259,8 @@ impl ServerHandler for Front {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         let answer = self.negotiate_initialize(&request)?;
-        Ok(self.instructed(answer, &context).await)
+        // In a place of its own, as in `call_tool`.
+        Ok(Box::pin(self.instructed(answer, &context)).await)
     }
 
     async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
@@ -267,7 +268,7 @@ impl ServerHandler for Front {
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let answer = self.instructed(self.get_info(), &context).await;
+        let answer = Box::pin(self.instructed(self.get_info(), &context)).await;
         self.prefetch();
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), answer))
     }

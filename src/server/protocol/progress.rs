@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::ProgressNotificationParam;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use tokio::time::{Instant, interval_at};
 
@@ -17,17 +17,17 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(in crate::server) async fn reporting<T>(
     context: &RequestContext<RoleServer>,
     activity: &Activity,
-    work: impl Future<Output = T>,
+    work: impl Future<Output = T> + Unpin,
 ) -> T {
+    let Some(token) = context.meta.get_progress_token() else { return work.await };
     tokio::select! {
         biased;
         outcome = work => outcome,
-        never = reports(context, activity) => match never {},
+        never = Box::pin(reports(token, context, activity)) => match never {},
     }
 }
 
-async fn reports(context: &RequestContext<RoleServer>, activity: &Activity) -> Infallible {
-    let Some(token) = context.meta.get_progress_token() else { return std::future::pending().await };
+async fn reports(token: ProgressToken, context: &RequestContext<RoleServer>, activity: &Activity) -> Infallible {
     let begun = Instant::now();
     let mut interval = interval_at(begun + EVERY, EVERY);
     loop {
