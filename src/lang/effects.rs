@@ -12,6 +12,9 @@ const LINE: usize = 200;
 /// Maximum number of failed calls that are named.
 const FAILED: usize = 3;
 
+/// The end of a program by a limit, in a line about calls.
+const LIMIT: &str = "the limit";
+
 /// The calls of one tool that have changed something, or may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeCalls {
@@ -80,11 +83,16 @@ pub struct CutOff {
     pub made: Vec<MadeCalls>,
 }
 
-/// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them`, within [`LINE`] bytes.
+/// Writes `made before the error: t/mark 4 times; {"run": …, "program": "…all of it, corrected…"} goes on and repeats none
+/// of them`, within [`LINE`] bytes.
 fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>) -> String {
     let begin = format!("[made before {before}: ");
     let end = match run {
-        Some(run) => format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them]"),
+        // Calls that were made do not count again, so that the program itself may go on behind a limit.
+        Some(run) if before == LIMIT => format!("; {{\"run\": \"{run}\"}} goes on and repeats none of them]"),
+        Some(run) => {
+            format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them (send it whole)]")
+        }
         None => "]".to_owned(),
     };
     let room = LINE.saturating_sub(begin.len() + end.len());
@@ -127,7 +135,7 @@ impl Reply {
         // The failure of a program that goes on has them.
         if !self.made.is_empty() && self.status != Status::Running {
             let before = match self.status {
-                Status::Limit => "the limit",
+                Status::Limit => LIMIT,
                 Status::Cancelled => "it was cancelled",
                 Status::Ok | Status::Error | Status::Suspended | Status::Running => "the error",
             };
@@ -144,10 +152,13 @@ impl Reply {
 }
 
 /// Names the first failed calls, with what tells them apart, as `: shop/send :to "ann" (busy), …`. That with the error of
-/// the reply itself is left out.
+/// the reply itself is left out, if it has no arguments by which the error could be told apart from others.
 pub(super) fn failed_calls(calls: &[CallRecord], error: Option<&str>) -> String {
     let mut failed: Vec<&CallRecord> = calls.iter().filter(|call| call.failed.is_some()).collect();
-    if failed.last().is_some_and(|last| error == Some(&*last.outcome)) {
+    let is_told = |last: &&&CallRecord| {
+        error == Some(&*last.outcome) && last.failed.as_ref().is_some_and(|failed| failed.starts_with('('))
+    };
+    if failed.last().filter(is_told).is_some() {
         failed.pop();
     }
     let mut out = String::new();
@@ -183,7 +194,7 @@ mod tests {
             reply(vec![made("t/mark", 4, 0)]).effects(),
             format!(
                 "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats \
-                 none of them]"
+                 none of them (send it whole)]"
             )
         );
         let tools = (0..50).map(|at| made(&format!("{}/{at}", "s".repeat(60)), 1_000_000, 1)).collect();

@@ -184,9 +184,11 @@ fn run_forms(
             Err(signal) => {
                 drop(last);
                 let signal = with_holders(machine, signal, ordinal + 1);
-                machine.core.undo();
+                let undone = machine.core.undo();
                 if matches!(signal.raised(), Raised::Halt(Halt::Suspended)) {
                     reply.mark = Some(Box::new(begun.mark(machine, reply)));
+                } else if let Some(note) = undone_note(&undone) {
+                    reply.notes.push(note);
                 }
                 return Err(signal.at(source, span));
             }
@@ -200,6 +202,19 @@ fn run_forms(
     history[1] = std::mem::take(&mut history[0]);
     history[0] = last;
     Ok(shown)
+}
+
+/// Says which atoms, or other cells with a name, lose what the failed form has put into them.
+fn undone_note(names: &[String]) -> Option<String> {
+    const NAMED: usize = 3;
+    let named = names.iter().take(NAMED).map(|name| format!("`{}`", foreign_text::symbol(name)));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => None,
+        1 => Some(format!("{named} is as it was before the form that failed")),
+        2..=NAMED => Some(format!("{named} are as they were before the form that failed")),
+        count => Some(format!("{named} and {} more are as they were before the form that failed", count - NAMED)),
+    }
 }
 
 /// Says of an exceeded limit of memory what holds it.

@@ -4,7 +4,7 @@
 //! Programs run on a second thread, in the order of their arrival. The end of the pipe ends the process, whatever it
 //! is doing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -153,6 +153,7 @@ impl Link {
             link: Arc::clone(self),
             servers,
             listed: Mutex::default(),
+            old: Mutex::default(),
             notes: Mutex::default(),
             begun: Instant::now(),
         })
@@ -184,6 +185,8 @@ struct PipeHost {
     link: Arc<Link>,
     servers: Vec<Server>,
     listed: Mutex<Listed>,
+    /// Answered calls that an earlier attempt of the run made.
+    old: Mutex<HashSet<CallId>>,
     /// Notes about answered calls, by call.
     notes: Mutex<HashMap<CallId, String>>,
     begun: Instant,
@@ -282,7 +285,10 @@ impl Host for PipeHost {
     fn call(&self, call: ToolCall) -> ToolReply {
         let id = call.id.clone();
         match self.link.ask(Question::Call(call)) {
-            Some(Answer::Called(reply, note)) => {
+            Some(Answer::Called { reply, note, is_old }) => {
+                if is_old {
+                    lock(&self.old).insert(id.clone());
+                }
                 note.into_iter().for_each(|note| _ = lock(&self.notes).insert(id.clone(), note));
                 reply
             }
@@ -300,6 +306,10 @@ impl Host for PipeHost {
     fn begin_form(&self, form: u32) {
         // If the server has gone, it keeps no log.
         let _ = self.link.report(&Report::Form(form));
+    }
+
+    fn was_made_before(&self, call: &CallId) -> bool {
+        lock(&self.old).remove(call)
     }
 
     fn note(&self, call: &CallId) -> Option<String> {

@@ -347,6 +347,8 @@ struct Conversation<'a> {
     calls: Arc<Mutex<Vec<CallRecord>>>,
     /// The positions of the calls that a person is asked about.
     asked: Arc<Mutex<HashMap<CallId, usize>>>,
+    /// The number of calls that earlier attempts of the run made, and which do not count towards the limit.
+    old: Arc<AtomicUsize>,
     cancelled: Option<Instant>,
     /// True once a report of the worker has arrived.
     heard: bool,
@@ -366,6 +368,7 @@ impl<'a> Conversation<'a> {
             outstanding: Arc::default(),
             calls: Arc::default(),
             asked: Arc::default(),
+            old: Arc::default(),
             cancelled: None,
             heard: false,
         }
@@ -514,7 +517,7 @@ impl<'a> Conversation<'a> {
             place
         } else {
             let mut calls = lock(&self.calls);
-            if calls.len() >= self.limits.calls as usize {
+            if calls.len() - self.old.load(Ordering::Relaxed) >= self.limits.calls as usize {
                 return Err(WorkerFailure::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
@@ -526,11 +529,14 @@ impl<'a> Conversation<'a> {
         call.timeout = call.timeout.min(self.limits.tool);
         let alone = call.id.branch.is_empty();
         let (host, instructions) = (Arc::clone(&self.host), self.worker.instructions.clone());
-        let (calls, asked) = (Arc::clone(&self.calls), Arc::clone(&self.asked));
+        let (calls, asked, old) = (Arc::clone(&self.calls), Arc::clone(&self.asked), Arc::clone(&self.old));
         let make = move || {
             let (begun, id) = (Instant::now(), call.id.clone());
             let reply = host.call(call);
-            let note = host.note(&id);
+            let (note, is_old) = (host.note(&id), host.was_made_before(&id));
+            if is_old {
+                old.fetch_add(1, Ordering::Relaxed);
+            }
             if matches!(reply, ToolReply::Ask(_)) {
                 lock(&asked).insert(id, place);
             }
@@ -539,7 +545,7 @@ impl<'a> Conversation<'a> {
                 record.outcome = reply.outcome().into();
                 record.note.clone_from(&note);
             }
-            instructions.give(&Instruction::Answer(number, Answer::Called(reply, note), host.held()));
+            instructions.give(&Instruction::Answer(number, Answer::Called { reply, note, is_old }, host.held()));
         };
         if alone {
             make();
@@ -555,7 +561,7 @@ impl<'a> Conversation<'a> {
         if started.is_err() {
             outstanding.fetch_sub(1, Ordering::AcqRel);
             let error = ToolError::unavailable("the system has no thread for another concurrent call");
-            let answer = Answer::Called(ToolReply::Error(error), None);
+            let answer = Answer::Called { reply: ToolReply::Error(error), note: None, is_old: false };
             self.worker.instructions.give(&Instruction::Answer(number, answer, self.host.held()));
         }
         Ok(())

@@ -21,6 +21,7 @@ mod steps;
 
 mod approvals_page;
 mod asking_clients;
+mod attempts;
 mod audit;
 mod audit_faults;
 #[cfg(unix)]

@@ -139,7 +139,7 @@ pub fn halt_message(halt: &Halt) -> String {
             format!("the program is too long: {spent}; the limit `program` allows {allowed}")
         }
         Halt::Limit { name, allowed, spent } => {
-            format!("limit `{name}` exceeded: {spent}, allowed {allowed}; reduce the work, or raise the limit")
+            format!("limit `{name}` exceeded: {spent}, allowed {allowed}; reduce the work")
         }
         Halt::Cancelled => "the evaluation was cancelled".to_string(),
         Halt::Suspended => "the run waits for the decision of a person".to_string(),

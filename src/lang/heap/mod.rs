@@ -416,15 +416,18 @@ impl Heap {
         self.free.shrink_to_fit();
     }
 
-    /// Ends a form and undoes its changes.
-    pub fn undo(&mut self) {
+    /// Ends a form and undoes its changes. Returns the cells that have their former state again.
+    pub fn undo(&mut self) -> Vec<Arc<Handle>> {
+        let mut undone = Vec::new();
         while let Some(Before { handle, state, notes }) = self.journal.pop() {
             if let Some(cell) = self.cell_mut(handle.index) {
                 cell.state = state;
                 self.put_notes(handle.index, notes);
+                undone.push(handle);
             }
         }
         self.commit();
+        undone
     }
 
     fn own(&self, handle: &Handle) -> Result<(), Error> {

@@ -158,6 +158,10 @@ impl HostAccess {
         outside(|| self.host().was_sent(call))
     }
 
+    pub(crate) fn was_made_before(&self, call: &CallId) -> bool {
+        outside(|| self.host().was_made_before(call))
+    }
+
     pub(crate) fn note(&self, call: &CallId) -> Outside<Option<String>> {
         Outside::of(|| self.host().note(call))
     }

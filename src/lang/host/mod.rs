@@ -477,6 +477,12 @@ pub trait Host: Send + Sync {
         true
     }
 
+    /// Returns true if a call that has just been answered was made by an earlier attempt of its run, and not again: it
+    /// does not count towards the limit of calls. The default implementation has no attempts, and returns false.
+    fn was_made_before(&self, _call: &CallId) -> bool {
+        false
+    }
+
     /// Returns a remark about a call that has just been answered, such as that its arguments were changed to fit;
     /// called once per call.
     fn note(&self, _call: &CallId) -> Option<String> {

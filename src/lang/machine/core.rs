@@ -235,6 +235,15 @@ impl Globals {
         }
     }
 
+    /// Returns the names of the definitions whose values are among these cells.
+    fn names_of(&self, cells: &[Arc<Handle>]) -> Vec<String> {
+        let cells: HashSet<*const Handle> = cells.iter().map(Arc::as_ptr).collect();
+        let is_one =
+            |slot: &Global| matches!(&slot.value, Some(Value::Cell(cell)) if cells.contains(&Arc::as_ptr(cell)));
+        let named = self.slots.iter().zip(&self.names).filter(|(slot, _)| is_one(slot));
+        named.map(|(_, name)| name.clone()).collect()
+    }
+
     /// Copies the definitions, whose values are shared.
     fn fork(&self) -> Globals {
         Globals {
@@ -447,10 +456,12 @@ impl Core {
         defined
     }
 
-    /// Undoes the definitions and heap changes of the running form.
-    pub fn undo(&mut self) {
+    /// Undoes the definitions and heap changes of the running form. Returns the names of definitions whose cells, such as
+    /// atoms, the form had changed.
+    pub fn undo(&mut self) -> Vec<String> {
         self.globals.undo();
-        self.heap.undo();
+        let undone = self.heap.undo();
+        if undone.is_empty() { Vec::new() } else { self.globals.names_of(&undone) }
     }
 
     /// Checks the limits on the session's contents before they are kept.

@@ -236,6 +236,11 @@ impl Meter {
         Ok(())
     }
 
+    /// Takes back a call that was not made after all.
+    pub fn give_back_call(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+    }
+
     /// The halt for a program nested too deeply: beyond the limit, or beyond the capacity of the stack.
     #[cold]
     pub fn too_deep(&self, depth: u32) -> Halt {

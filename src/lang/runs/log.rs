@@ -164,6 +164,12 @@ impl RunLog {
         state.at.get(id).map(|at| state.logged.calls[*at].clone())
     }
 
+    /// Returns whether a call was answered by one of an earlier attempt.
+    pub(super) fn is_answered(&self, id: &CallId) -> bool {
+        let state = self.state();
+        state.at.get(id).is_some_and(|at| state.logged.calls[*at].answers.is_some())
+    }
+
     /// Adds a call that has not been sent, unless it is there. Returns the reply if an earlier attempt has made the call.
     pub(super) fn add(&self, call: &ToolCall) -> Option<ToolReply> {
         let mut state = self.state();

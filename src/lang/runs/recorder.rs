@@ -301,6 +301,10 @@ where
         self.log.entry(call).is_none_or(|entry| entry.is_sent)
     }
 
+    fn was_made_before(&self, call: &CallId) -> bool {
+        self.log.attempt() > 0 && self.log.is_answered(call)
+    }
+
     fn note(&self, call: &CallId) -> Option<String> {
         self.inner.note(call)
     }

@@ -122,7 +122,12 @@ pub(super) enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// The reply to a call, and a note about how it was made.
-    Called(ToolReply, Option<String>),
+    Called {
+        reply: ToolReply,
+        note: Option<String>,
+        /// True if an earlier attempt of the run made the call.
+        is_old: bool,
+    },
     Decided(Vec<Decision>),
     Tools(Result<Vec<Described>, ToolError>),
     ToolsAnew(Option<Vec<Described>>),

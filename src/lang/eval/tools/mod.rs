@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 const MOST_ASKED: u32 = 3;
 
 /// Maximum length of the reason why a call failed in the list of failed calls, in characters.
-const REASON: usize = 60;
+const REASON: usize = 72;
 
 impl Machine {
     /// Finds a tool by name: `server/tool`, `mcp__server__tool`, or a bare name that is unique among the servers.
@@ -296,6 +296,9 @@ impl Machine {
         };
         if self.core.counted.are_counted() {
             self.count(tool, &id, &reply);
+        }
+        if host.was_made_before(&id) {
+            self.core.meter.give_back_call();
         }
         let note = host.note(&id);
         let took = host.monotonic().saturating_sub(started);
