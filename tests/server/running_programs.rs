@@ -167,6 +167,45 @@ fn a_program_that_goes_on_ends_with_the_server_and_is_kept() {
 }
 
 #[test]
+fn another_instance_says_that_a_program_goes_on_and_has_its_reply() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        // It has changed nothing before it is answered.
+        let mut configuration = configuration(folder.path());
+        configuration["local"]["notes/hold"]["read_only"] = json!(true);
+        let options = [&PATIENCE[..], &["--store", store]].concat();
+        let [mut here, mut there] = [0, 1].map(|_| Client::start_stateless(&configuration, &options));
+        let run = run_of(&here.eval("(notes/hold {:line \"b\"}) (notes/add {:line \"a\"})"));
+        let running = continued(&mut there, &run);
+        let expected = format!(
+            "[running: in another call or in another process of the server; {{\"run\": \"{run}\"}} waits for its reply]"
+        );
+        assert_eq!(running.text, expected);
+        let seen = there.eval("(mapv (juxt :run :state) (run/status))");
+        assert!(seen.text.starts_with(&format!("[[\"{run}\" \"running\"]]")), "{}", seen.text);
+        let refused = cancelled(&mut there, &run);
+        let why = "RunNotResumed: the program is running in another call or in another process of the server, and cannot be \
+                   ended from here: `run` alone waits for its reply; nothing was evaluated";
+        assert_eq!(refused.text, why);
+        let_go(folder.path());
+        let done = awaited(&mut there, &run);
+        assert!(done.text.starts_with("\"added b\"\n\"added a\""), "{}", done.text);
+        assert_eq!(continued(&mut there, &run).text, done.text, "the reply is kept");
+        assert!(awaited(&mut here, &run).text.starts_with("\"added b\"\n\"added a\""));
+        assert_eq!(lines(folder.path(), "added"), ["a"]);
+        // So is that of one that fails, and a corrected program goes on there.
+        let _ = std::fs::remove_file(folder.path().join("go"));
+        let run = run_of(&here.eval("(notes/add {:line \"c\"}) (notes/hold {:line \"d\"}) (/ 1 0)"));
+        let_go(folder.path());
+        let failed = awaited(&mut there, &run);
+        assert!(failed.text.starts_with("ArithmeticError: "), "{}", failed.text);
+        let done = go_on(&mut there, &run, "(notes/add {:line \"c\"}) (notes/add {:line \"e\"})");
+        assert!(!done.is_error, "{}", done.text);
+        assert_eq!(lines(folder.path(), "added"), ["a", "c", "e"]);
+    });
+}
+
+#[test]
 fn over_http_a_program_goes_on_when_its_connection_ends_and_belongs_to_its_principal() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"});

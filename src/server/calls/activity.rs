@@ -1,9 +1,11 @@
 //! The current activity of an evaluation, for progress notifications and for those who ask about a program that goes on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::lang::internal::foreign_text;
 use crate::lang::{MadeCalls, RunLog};
+use crate::server::runs::Promise;
 
 /// Maximum number of tools whose calls are counted separately.
 const MOST_TOOLS: usize = 8;
@@ -19,6 +21,10 @@ pub(in crate::server) struct Activity {
     run: OnceLock<String>,
     /// The log of its run, once it has begun.
     log: OnceLock<Arc<RunLog>>,
+    /// Keeps the run for other processes, if there is a store.
+    promise: OnceLock<Promise>,
+    /// True once the client was told to ask for its reply.
+    is_promised: AtomicBool,
 }
 
 #[derive(Default)]
@@ -93,6 +99,21 @@ impl Activity {
     /// Records the log of its run.
     pub(in crate::server) fn logs_in(&self, log: &Arc<RunLog>) {
         self.log.get_or_init(|| Arc::clone(log));
+    }
+
+    /// Records what keeps the run for other processes. Blocks if the client was told already to ask for its reply.
+    pub(in crate::server) fn is_stored_by(&self, promise: Promise) {
+        let promise = self.promise.get_or_init(|| promise);
+        if self.is_promised.load(Ordering::SeqCst) {
+            promise.keep();
+        }
+    }
+
+    /// Keeps the run for other processes of a store: its client is about to be told to ask for its reply. Returns false if
+    /// its evaluation has ended. Blocks.
+    pub(in crate::server) fn promise(&self) -> bool {
+        self.is_promised.store(true, Ordering::SeqCst);
+        self.promise.get().is_none_or(Promise::keep)
     }
 
     /// Returns the calls so far that have changed something, or may have.

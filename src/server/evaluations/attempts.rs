@@ -33,16 +33,21 @@ impl Beginning {
         Beginning { was_empty: session.bindings() == 0, has_data, note }
     }
 
-    /// Returns what is to be kept of a program that did not end well after it has made changes, before its session is
-    /// stored; `None` if nothing is.
+    /// Returns what is to be kept of a program that did not end well after it has made changes, or whose reply its client
+    /// will not receive, before its session is stored; `None` if nothing is.
     pub(super) fn failed(
         &self,
         reply: &Reply,
+        is_lost: bool,
         log: &RunLog,
         entry: &Entry,
         persistence: Option<&Persistence>,
     ) -> Option<FailedAttempt> {
-        let is_bad = matches!(reply.status, Status::Error | Status::Limit | Status::Cancelled);
+        let is_bad = match reply.status {
+            Status::Error | Status::Limit | Status::Cancelled => true,
+            Status::Ok => is_lost,
+            Status::Suspended | Status::Running => false,
+        };
         if !is_bad || !log.has_changes() {
             return None;
         }

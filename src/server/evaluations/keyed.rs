@@ -159,6 +159,7 @@ impl KeyedRuns {
             sandbox: Arc::clone(&self.sandbox),
             shutdown: Shutdown::new(Duration::ZERO),
             activity: Arc::default(),
+            request: Arc::default(),
             requests,
             handles: None,
             // The host records the origins of values.

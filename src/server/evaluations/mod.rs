@@ -9,6 +9,7 @@ mod planned;
 mod program;
 mod rehearse;
 mod waits;
+pub(in crate::server) mod withdrawn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use waits::Waits;
+use withdrawn::{ClientRequest, UnorderedPrograms};
 
 use crate::lang::Reply;
 use crate::lang::{Environment, Host, Keep, Request, Sandbox};
@@ -60,6 +62,8 @@ pub(in crate::server) struct Caller {
     pub(in crate::server) withdrawn: CancellationToken,
     /// Cancelled likewise; the call of a run that is stored is not withdrawn, but it waits no longer.
     pub(in crate::server) left: CancellationToken,
+    /// The request for the evaluation.
+    pub(in crate::server) request: Arc<ClientRequest>,
     /// Records the current activity of the call.
     pub(in crate::server) activity: Arc<Activity>,
     /// Asks a person to approve tool calls.
@@ -110,6 +114,7 @@ pub(in crate::server) struct Evaluations {
     gate: Gate,
     shutdown: Arc<Shutdown>,
     waits: Waits,
+    unordered: UnorderedPrograms,
     count: AtomicU64,
 }
 
@@ -153,6 +158,7 @@ impl Evaluations {
             gate,
             shutdown,
             waits: Waits::default(),
+            unordered: UnorderedPrograms::default(),
             count: AtomicU64::new(0),
         }
     }
@@ -320,6 +326,9 @@ impl Evaluations {
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
+        let are_withdrawn_over = self.unordered.until_withdrawn_end(&caller.name, withdrawn::PATIENCE).await;
+        let is_unordered = caller.own.is_none() && request.session.is_none();
+        let _entered = is_unordered.then(|| self.unordered.enter(&caller.name, &caller.request));
         let known = resumed.as_ref().map(|(run, _)| &run.run).or(key.as_ref().map(|key| &key.identity));
         known.iter().for_each(|run| caller.activity.is_run(run));
         let (resumed, session) = resumed.unzip();
@@ -338,7 +347,11 @@ impl Evaluations {
         };
         let is_named = request.session.is_some();
         let outcome = self.evaluate_in(request, resumed, key, caller, &entry, identity).await;
-        outcome.map_err(|refused| caller.refused(&entry, is_named, refused))
+        let (mut reply, asked) = outcome.map_err(|refused| caller.refused(&entry, is_named, refused))?;
+        if !are_withdrawn_over {
+            reply.notes.push(withdrawn::NOT_ENDED.to_owned());
+        }
+        Ok((reply, asked))
     }
 
     async fn evaluate_in(
@@ -394,6 +407,7 @@ impl Evaluations {
             sandbox: Arc::clone(&self.sandbox),
             shutdown: Arc::clone(&self.shutdown),
             activity: Arc::clone(&caller.activity),
+            request: Arc::clone(&caller.request),
             requests: Arc::default(),
             handles: caller.handles.clone(),
             guarded: guarded.clone(),
@@ -439,7 +453,10 @@ impl Evaluations {
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
         }
-        reply.cut_off = self.runs.untold(entry, named.as_deref(), reply.status);
+        // It is told to a client that receives it.
+        if !caller.request.is_withdrawn() {
+            reply.cut_off = self.runs.untold(entry, named.as_deref(), reply.status);
+        }
         match state {
             SessionState::Empty => {}
             SessionState::New | SessionState::Known => self.sessions.keep(entry),

@@ -26,6 +26,7 @@ use super::attempts::{Beginning, session_state};
 use super::hints::unbound;
 use super::unwritten;
 use super::waits::LONGEST_LEASE;
+use super::withdrawn::ClientRequest;
 
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
@@ -46,6 +47,8 @@ pub(super) struct ProgramRun {
     pub(super) shutdown: Arc<Shutdown>,
     /// What others see of it while it is evaluated.
     pub(super) activity: Arc<Activity>,
+    /// The request of its client.
+    pub(super) request: Arc<ClientRequest>,
     /// The requests of the program for its session.
     pub(super) requests: Arc<SessionRequests>,
     /// The handles that the caller's connection knows, if the protocol revision tracks them.
@@ -238,6 +241,7 @@ impl ProgramRun {
             resumed.begin(version, &log).map_err(|problem| not_resumed(&problem))?;
         }
         self.activity.logs_in(&log);
+        resumed.and_then(ResumedRun::promise).into_iter().for_each(|promise| self.activity.is_stored_by(promise));
         self.requests.log_in(Arc::clone(&log));
         self.program.from = from;
         self.requests.promise(log.forked());
@@ -271,7 +275,10 @@ impl ProgramRun {
         });
         // Another process may continue it from its record.
         let is_left = is_cut_off && resumed.is_some_and(ResumedRun::is_in_store);
-        let mut failure = if is_left { None } else { beginning.failed(&reply, &log, &self.entry, persistence) };
+        // The client does not know its run, and will not receive its reply.
+        let is_lost = !resumed.is_some_and(ResumedRun::is_known) && self.request.is_withdrawn();
+        let mut failure =
+            if is_left { None } else { beginning.failed(&reply, is_lost, &log, &self.entry, persistence) };
         // A program that waits has not ended.
         let closes = self.requests.closes() && suspended.is_none();
         let closed = closes.then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
@@ -327,7 +334,7 @@ impl ProgramRun {
         let goes_on = asked.is_some() || is_left;
         if !goes_on {
             // A session that could not be kept is a failure too.
-            failure = failure.or_else(|| beginning.failed(&reply, &log, &self.entry, None));
+            failure = failure.or_else(|| beginning.failed(&reply, is_lost, &log, &self.entry, None));
         }
         tell_attempt(&mut reply, &log);
         if let Some(mut failed) = failure {

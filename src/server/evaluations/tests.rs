@@ -7,46 +7,93 @@ use crate::server::admission::Admission;
 use crate::server::config::Configuration;
 use crate::server::downstream::DownstreamOptions;
 use crate::server::policy::no_approver;
-use crate::server::runs::Runs;
+use crate::server::runs::{Free, Retry, Runs};
 use crate::server::sessions::SessionBounds;
 
 use super::*;
 
-#[test]
-fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+fn evaluations(runtime: &tokio::runtime::Runtime, configuration: Configuration) -> Evaluations {
     let engine = Engine::builder().unlimited_memory().build().expect("an engine without a memory limit");
     let options = DownstreamOptions { cache: None, ..DownstreamOptions::default() };
-    let evaluations = Evaluations::new(
+    Evaluations::new(
         engine,
-        Arc::new(Downstreams::new(Configuration::default(), options)),
+        Arc::new(Downstreams::new(configuration, options)),
         Sessions::new(SessionBounds::default(), Arc::default()),
         Runs::new(None, None),
         runtime.handle().clone(),
         Gate::new(Admission::default(), Arc::default()),
         Shutdown::new(Duration::ZERO),
-    );
+    )
+}
+
+fn program(text: &str) -> EvalRequest {
+    let arguments = json!({"program": text}).as_object().cloned().unwrap_or_default();
+    EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right")
+}
+
+/// A caller outside of sessions, with tokens of its evaluation and of its request.
+fn caller(withdrawn: &CancellationToken, request: &CancellationToken) -> Caller {
+    Caller {
+        name: "somebody".to_owned(),
+        own: None,
+        handles: None,
+        withdrawn: withdrawn.clone(),
+        left: withdrawn.clone(),
+        request: Arc::new(ClientRequest::new(request.clone())),
+        activity: Arc::default(),
+        approver: Arc::new(no_approver()),
+        can_wait: false,
+        words: None,
+    }
+}
+
+#[test]
+fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let evaluations = evaluations(&runtime, Configuration::default());
     let withdrawn = CancellationToken::new();
     withdrawn.cancel();
     runtime.block_on(async {
         // If the two were checked in arbitrary order, half of these would begin.
         for _ in 0..40 {
-            let arguments = json!({"program": "(def x 1)"}).as_object().cloned().unwrap_or_default();
-            let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
-            let (name, withdrawn, left) = ("somebody".to_owned(), withdrawn.clone(), withdrawn.clone());
-            let caller = Caller {
-                name,
-                own: None,
-                handles: None,
-                withdrawn,
-                left,
-                activity: Arc::default(),
-                approver: Arc::new(no_approver()),
-                can_wait: false,
-                words: None,
-            };
-            let failure = evaluations.evaluate(request, None, None, caller).await.0.failure.expect("it was withdrawn");
-            assert_eq!(failure.message, "the call was cancelled before it started");
+            let caller = caller(&withdrawn, &CancellationToken::new());
+            let reply = evaluations.evaluate(program("(def x 1)"), None, None, caller).await.0;
+            assert_eq!(reply.failure.expect("it was withdrawn").message, "the call was cancelled before it started");
         }
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_whose_client_has_gone_when_it_ends_well_is_told_of_and_goes_on() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let text = r#"{
+        "local": {"notes/add": {"command": "echo", "args": ["added {line}"], "parameters":
+            {"properties": {"line": {"type": "string"}}, "required": ["line"]}}},
+        "policy": {"allow": ["notes/add"]}
+    }"#;
+    let configuration = Configuration::parse(text, "servers.json", &|_| None).expect("a configuration");
+    let evaluations = evaluations(&runtime, configuration);
+    let (stays, gone) = (CancellationToken::new(), CancellationToken::new());
+    gone.cancel();
+    let adds = "(notes/add {:line \"1\"})";
+    runtime.block_on(async {
+        let lost = evaluations.evaluate(program(adds), None, None, caller(&stays, &gone)).await.0;
+        assert_eq!((lost.status, lost.cut_off), (crate::lang::Status::Ok, None));
+        let run = lost.run.expect("it is kept");
+        let next = evaluations.evaluate(program("1"), None, None, caller(&stays, &stays)).await.0;
+        let told = next.cut_off.expect("it is told");
+        assert_eq!((told.run.as_str(), told.made.len()), (run.as_str(), 1));
+        let found = evaluations.runs().find(&run, "somebody").expect("it is kept");
+        let Free::Now(Some(found)) = found else { panic!("it is kept") };
+        let retry = Retry { program: Some(adds.to_owned()), ..Retry::default() };
+        let again = Resumption { run, answers: None, retry: Some(retry) };
+        let again = Some((again, found.session));
+        let again = evaluations.evaluate(program(adds), again, None, caller(&stays, &stays)).await.0;
+        assert_eq!(again.attempt.expect("a further one").answered, 1);
+        // A reply that is received leaves nothing behind.
+        let received = evaluations.evaluate(program(adds), None, None, caller(&stays, &stays)).await.0;
+        assert_eq!((received.status, received.run), (crate::lang::Status::Ok, None));
     });
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::server::admission::request::Refused;
+use crate::server::admission::request::{NamedRun, Refused};
 use crate::server::runs::{FoundRun, Free, not_resumed};
 use crate::server::sessions::persistence;
 use crate::store::{Key, LOOK};
@@ -18,6 +18,12 @@ use super::Evaluations;
 
 /// The time for which the lease of a process that has died may hold, and some more.
 pub(super) const LONGEST_LEASE: Duration = persistence::PATIENCE;
+
+/// The refusals of calls for a run that another call or process evaluates.
+const RUNS_ELSEWHERE: &str = "the program is still running, in another call or in another process of the server: `run` \
+                              alone waits for its reply";
+const CANCEL_ELSEWHERE: &str = "the program is running in another call or in another process of the server, and cannot be \
+                                ended from here: `run` alone waits for its reply";
 
 /// The longest interval between two looks at a record.
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
@@ -40,7 +46,8 @@ impl Waits {
 }
 
 impl Evaluations {
-    /// Finds a run that a request resumes, if there is one of that identity. Waits while it is evaluated.
+    /// Finds a run that a request resumes, if there is one of that identity. Waits while it is evaluated: for its reply as
+    /// long as the run may take, and with a further attempt until the lease of a process that has died is over.
     ///
     /// # Errors
     /// Refuses if it cannot be read, if it is evaluated for too long, if the client has `left`, or if the principal has too
@@ -49,6 +56,7 @@ impl Evaluations {
         &self,
         identity: &str,
         principal: &str,
+        named: Option<&NamedRun>,
         left: &CancellationToken,
     ) -> Result<Option<FoundRun>, Refused> {
         let _slot = self.gate.admit(principal, 0)?;
@@ -59,9 +67,13 @@ impl Evaluations {
             match found.unwrap_or_else(|problem| Err(Refused::new("InternalError", problem.to_string())))? {
                 Free::Now(found) => return Ok(found),
                 Free::Later(key, patience) => {
-                    let is_free = self.until_free(&key, patience.saturating_sub(begun.elapsed()), left).await?;
-                    if !is_free {
-                        return Err(not_resumed("the run is being resumed"));
+                    let (patience, why) = match named {
+                        Some(named) if named.cancel => (Duration::ZERO, CANCEL_ELSEWHERE),
+                        Some(named) if named.further().is_some() => (LONGEST_LEASE, RUNS_ELSEWHERE),
+                        _ => (patience, "the run is being resumed"),
+                    };
+                    if !self.until_free(&key, patience.saturating_sub(begun.elapsed()), left).await? {
+                        return Err(not_resumed(why));
                     }
                 }
             }

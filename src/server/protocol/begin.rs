@@ -128,7 +128,7 @@ impl Front {
         };
         let found = match &run {
             Some(run) => {
-                let finding = self.evaluations.find_run(run, &name, &context.ct);
+                let finding = self.evaluations.find_run(run, &name, named.as_ref(), &context.ct);
                 match deadline {
                     None => finding.await?,
                     Some(deadline) => match tokio::time::timeout_at(deadline, finding).await {

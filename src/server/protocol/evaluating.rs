@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
@@ -16,6 +17,7 @@ use crate::lang::{Reply, Status};
 use crate::server::admission::request::{Refused, advise_on_limit};
 use crate::server::admission::shutdown::SESSION_ENDS;
 use crate::server::audit::{Kind, Record};
+use crate::server::calls::activity::Activity;
 use crate::server::evaluations::{Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::runs::AskedRun;
@@ -30,6 +32,9 @@ use super::replies::{RenderedReply, warn, weight};
 use super::rounds::{self, Binding};
 use super::unfinished::{Answer, Ending, Unfinished, running};
 use super::waiting;
+
+/// The time within which a program that goes on is stored, before its call is answered.
+const LONGEST_PROMISE: Duration = Duration::from_secs(2);
 
 impl Front {
     /// Answers a call of `lisp_eval`.
@@ -111,6 +116,7 @@ impl Front {
             caller.left = caller.withdrawn.clone();
         }
         let (cancel, activity) = (caller.withdrawn.clone(), Arc::clone(&caller.activity));
+        let asking = Arc::clone(&caller.request);
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
         let (door, mut work) = self.answer(intended);
         let answer = {
@@ -133,6 +139,11 @@ impl Front {
             // Without an identity nobody could ask for its reply.
             return Ok(work.await);
         };
+        if !self.promised(&activity).await {
+            // It has ended at this moment.
+            return Ok(work.await);
+        }
+        asking.answered();
         let (program, ending) = Unfinished::new(run, (principal, own), (activity, cancel));
         let reply = running(&program.identity, Some(&program.activity));
         self.goes_on(program, ending, work);
@@ -185,6 +196,17 @@ impl Front {
             ending.keep(work.await, &settings.unfinished, &principal);
             drop((listed, under_way));
         });
+    }
+
+    /// Keeps the run of a program that goes on for the other processes of a store. Returns false if it has ended.
+    async fn promised(&self, activity: &Arc<Activity>) -> bool {
+        if !self.evaluations.runs().are_stored() {
+            return true;
+        }
+        let activity = Arc::clone(activity);
+        let promise = tokio::task::spawn_blocking(move || activity.promise());
+        // Its client does not wait for a store that is slow.
+        !matches!(tokio::time::timeout(LONGEST_PROMISE, promise).await, Ok(Ok(false)))
     }
 
     /// Waits for the reply of a program that goes on, for as long as the client does.

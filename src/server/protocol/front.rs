@@ -25,6 +25,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::{EnvRequest, Refused};
 use crate::server::admission::shutdown::{SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
+use crate::server::evaluations::withdrawn::ClientRequest;
 use crate::server::evaluations::{Caller, Evaluations};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
@@ -164,9 +165,9 @@ impl Front {
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         let (withdrawn, can_wait) = (context.ct.clone(), door.can_wait());
         let words = words(context)?;
-        let left = withdrawn.clone();
-        let caller =
-            Caller { name, own, handles, withdrawn, left, activity: Arc::default(), approver, can_wait, words };
+        let (left, request) = (withdrawn.clone(), Arc::new(ClientRequest::new(context.ct.clone())));
+        let activity = Arc::default();
+        let caller = Caller { name, own, handles, withdrawn, left, request, activity, approver, can_wait, words };
         Ok((caller, door))
     }
 

@@ -176,7 +176,8 @@ fn trim(programs: &mut VecDeque<Arc<Unfinished>>, principal: &str) {
 
 /// Returns the reply to a call whose program goes on, with its activity, if it goes on here.
 pub(super) fn running(run: &str, activity: Option<&Activity>) -> Reply {
-    let summary = activity.map_or_else(|| "by another call or process".to_owned(), Activity::summary);
+    let summary =
+        activity.map_or_else(|| "in another call or in another process of the server".to_owned(), Activity::summary);
     let made = activity.map(Activity::made).unwrap_or_default();
     let changes = match &*made.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ") {
         "" => String::new(),

@@ -85,6 +85,8 @@ pub(super) struct Attempts {
     session: Option<(SessionBefore, u64)>,
     /// True if the program had data that is not kept.
     lacks_data: bool,
+    /// True if a client was told to ask for its reply.
+    is_promised: bool,
     /// The data of the program, for a run that was suspended and no longer has its start.
     pub(super) data: Option<String>,
     /// The attempts that have ended, in order.
@@ -137,7 +139,13 @@ impl StoredRun {
     /// Returns true if whoever asks for the run alone gets the reply that is kept: it was promised to a client, which may
     /// not have received it.
     pub(super) fn keeps_reply(&self) -> bool {
-        self.arguments().is_some() || self.round() > 0
+        self.arguments().is_some() || self.round() > 0 || self.head.attempts.is_promised
+    }
+
+    /// Returns the record of a run whose reply a client was told to ask for.
+    pub(super) fn promised(mut self) -> StoredRun {
+        self.head.attempts.is_promised = true;
+        self
     }
 
     /// Returns the record of a further attempt, before it begins.

@@ -37,7 +37,7 @@ pub(in crate::server) fn tell_attempt(reply: &mut Reply, log: &RunLog) {
 }
 
 impl Runs {
-    /// Records that a run has ended with a reply. One that is not in a store is only forgotten. Returns why its end is not
+    /// Records that a run has ended with a reply, which is kept if its client knows the run. Returns why its end is not
     /// recorded, as a clause.
     pub(in crate::server) fn ended(
         &self,
@@ -46,8 +46,11 @@ impl Runs {
         principal: &str,
         recording: Option<FinishedRecording>,
     ) -> Option<String> {
+        let Some((before, record)) = resumed.record() else {
+            self.failures.ended(resumed.identity(), resumed.attempted().map(|before| before.ended_with(reply)));
+            return None;
+        };
         self.failures.remove(resumed.identity());
-        let (before, record) = resumed.record()?;
         let is_recorded = recording.is_some();
         let mut ended = before.ended_with(reply);
         if let Some(recording) = recording {
@@ -57,18 +60,18 @@ impl Runs {
         if resumed.is_in_store() {
             return record.close_with(&ended).err();
         }
-        // No one can ask for its reply.
-        let removed = record.remove();
-        if !is_recorded {
-            return removed.err();
+        // Unless a client was told to, no one can ask for its reply.
+        let kept = record.end(&ended);
+        if !is_recorded || kept == Ok(true) {
+            return kept.err();
         }
         let key = Key { principal: RECORDS.to_owned(), handle: record.identity().to_owned() };
         let store = self.persistence.as_ref()?.store();
         store.create(&key, &ended.encode(), &ended.summary().names()).err().map(|problem| missing(&problem))
     }
 
-    /// Keeps a run that did not end well after it has made changes, in the store or else in memory, and says so in its
-    /// reply. Blocks if there is a store.
+    /// Keeps a run that did not end well after it has made changes, or whose reply is lost, in the store or else in memory,
+    /// and says so in its reply. Blocks if there is a store.
     pub(in crate::server) fn failed(
         &self,
         ended: &EndedProgram<'_>,
@@ -108,7 +111,8 @@ impl Runs {
             kept,
             stopped: Default::default(),
             is_taken: Arc::default(),
-            is_untold: reply.status == Status::Cancelled,
+            is_untold: matches!(reply.status, Status::Cancelled | Status::Ok),
+            reply_bytes: 0,
             since: Instant::now(),
         });
     }

@@ -54,6 +54,8 @@ pub(super) struct FailedRun {
     pub(super) is_taken: Arc<AtomicBool>,
     /// True until a later reply has told of it.
     pub(super) is_untold: bool,
+    /// The size of its reply in bytes, once a further attempt has ended well.
+    pub(super) reply_bytes: u64,
     pub(super) since: Instant,
 }
 
@@ -96,13 +98,14 @@ impl FailedRun {
             kept: None,
             is_taken: Arc::default(),
             is_untold: false,
+            reply_bytes: 0,
             since: Instant::now(),
         }
     }
 
     fn weight(&self) -> u64 {
         let replies: u64 = self.calls.values().flat_map(|call| &call.replies).map(ToolReply::bytes).sum();
-        replies + self.kept.as_ref().map_or(0, |run| run.weight())
+        replies + self.reply_bytes + self.kept.as_ref().map_or(0, |run| run.weight())
     }
 
     fn summary(&self) -> RunSummary {
@@ -194,6 +197,20 @@ impl Failures {
         self.count.store(runs.len(), Ordering::Release);
     }
 
+    /// Records that a further attempt of a run has ended well: nothing of it concerns later programs, and whoever asks for
+    /// the run gets its reply. Without the record of its end the run is forgotten.
+    pub(super) fn ended(&self, identity: &str, ended: Option<StoredRun>) {
+        let Some(ended) = ended else { return self.remove(identity) };
+        let bytes = ended.reply().and_then(|reply| serde_json::to_vec(reply).ok()).map_or(0, |text| text.len() as u64);
+        let mut runs = self.runs();
+        let Some(at) = runs.iter().position(|known| known.identity == identity) else { return };
+        let mut run = runs.remove(at);
+        (run.kept, run.reply_bytes) = (Some(Box::new(ended)), bytes);
+        (run.calls, run.is_untold, run.since) = (HashMap::new(), false, Instant::now());
+        drop(runs);
+        self.add(run);
+    }
+
     /// Calls a function with the runs that are known.
     fn among<R>(&self, work: impl FnOnce(Known<'_>) -> Option<R>) -> Option<R> {
         if self.is_empty() {
@@ -217,7 +234,7 @@ impl Failures {
         let is_it = |run: &&mut FailedRun| run.identity == identity && run.principal == principal;
         self.among(|mut runs| {
             let run = runs.find(is_it)?;
-            let kept = run.kept.clone()?;
+            let kept = run.kept.clone().filter(|kept| kept.may_be_retried())?;
             let is_free = !run.is_taken.swap(true, Ordering::AcqRel);
             Some(if is_free { Ok((kept, Claim(Arc::clone(&run.is_taken)))) } else { Err(()) })
         })
@@ -226,7 +243,8 @@ impl Failures {
     /// Returns the states of the runs of a principal that are kept here, the latest first.
     pub(super) fn of(&self, principal: &str) -> Vec<(String, RunSummary)> {
         let described = self.among(|runs| {
-            let mine = runs.filter(|run| run.principal == principal && run.kept.is_some());
+            let is_listed = |run: &StoredRun| run.may_be_retried();
+            let mine = runs.filter(|run| run.principal == principal && run.kept.as_deref().is_some_and(is_listed));
             Some(mine.map(|run| (run.identity.clone(), run.summary())).collect::<Vec<_>>())
         });
         described.into_iter().flatten().rev().collect()
@@ -293,7 +311,7 @@ impl Failures {
             let found = runs.rfind(|run| stops(run))?;
             found.calls.entry(key.clone()).or_default().was_stopped = true;
             found.stopped.insert(program.digest.clone());
-            let ended = if found.status == Status::Cancelled { "was cut off" } else { "failed" };
+            let ended = if matches!(found.status, Status::Cancelled | Status::Ok) { "was cut off" } else { "failed" };
             Some(format!(
                 "{} {} was made {} ago by a program that {ended}, so nothing was sent; {{\"run\": \"{}\", \"program\": \"…\"}} \
                  keeps it and goes on behind it, `\"repeat\": true` beside `program` makes it again",

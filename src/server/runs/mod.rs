@@ -68,7 +68,7 @@ use listing::{PATIENCE, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 pub(in crate::server) use repeats::Repeats;
 use resumed::HeldRecord;
-pub(in crate::server) use resumed::ResumedRun;
+pub(in crate::server) use resumed::{Promise, ResumedRun};
 use running::{Listed, Made, Running};
 use stored::{Start, StoredRun};
 use summary::{RUN, RunState, RunSummary, now};
@@ -331,7 +331,7 @@ impl Runs {
             // No person can settle a call of a run that is in memory: the attempt is stopped before it.
             let found = found(&kept, identity);
             let asked = AskedRun { calls: Vec::new(), unknown: 0, is_stored: false, ..found.asked };
-            return Ok(Free::Now(Some(FoundRun { asked, may_be_retried: true, ..found })));
+            return Ok(Free::Now(Some(FoundRun { asked, ..found })));
         }
         let Some(persistence) = &self.persistence else { return Ok(Free::Now(None)) };
         let key = Key { principal: principal.to_owned(), handle: identity.to_owned() };
@@ -349,8 +349,8 @@ impl Runs {
             let _ = persistence.store().remove(&key, None);
             return Ok(Free::Now(None));
         }
-        // Another process may be making these calls at this moment. If so, its end is awaited.
-        if stored.open().iter().any(|open| open.is_unknown) {
+        // Another evaluation may be under way, here or in another process. If so, its end is awaited.
+        if stored.is_under_way() {
             let patience = stored.run().limits().total;
             match HeldRecord::take(persistence, key, CancellationToken::new(), Duration::ZERO)? {
                 Free::Now((_, now)) => stored = now,

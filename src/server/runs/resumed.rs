@@ -121,6 +121,16 @@ impl ResumedRun {
         self.attempted().and_then(StoredRun::session_before)
     }
 
+    /// Returns true if its client knows the run, and can ask for its reply.
+    pub(in crate::server) fn is_known(&self) -> bool {
+        !matches!(self.0, Source::Stored { kind: Evaluation::First, .. })
+    }
+
+    /// Returns what keeps the run, with its reply, for the other processes of a store.
+    pub(in crate::server) fn promise(&self) -> Option<Promise> {
+        self.record().map(|(_, record)| Promise(Arc::downgrade(record)))
+    }
+
     /// Returns true if the run is in the store before it makes a call.
     pub(in crate::server) fn is_in_store(&self) -> bool {
         matches!(self.0, Source::Stored { kind: Evaluation::Further | Evaluation::Continued, .. })
@@ -227,8 +237,18 @@ struct Place {
     is_behind: bool,
     /// True if a task is to store them.
     is_due: bool,
+    /// True if others are to find it, and its reply once it has ended.
+    is_promised: bool,
     /// True once the run is no longer under way.
     is_closed: bool,
+}
+
+impl Place {
+    /// Returns the text of a run that is under way.
+    fn text_of(&self, run: &StoredRun) -> String {
+        let run = run.cut_off();
+        if self.is_promised { run.promised().encode() } else { run.encode() }
+    }
 }
 
 impl HeldRecord {
@@ -301,26 +321,64 @@ impl HeldRecord {
     /// # Errors
     /// Returns why it was not written, as a clause.
     pub(super) fn close_with(&self, run: &StoredRun) -> Result<(), String> {
-        let mut place = self.place();
-        place.is_closed = true;
-        self.write_at(&mut place, &run.encode(), &run.summary().names())
+        self.close_at(&mut self.place(), run)
     }
 
-    /// Removes the record, if it is in the store.
+    fn close_at(&self, place: &mut Place, run: &StoredRun) -> Result<(), String> {
+        place.is_closed = true;
+        let names = run.summary().names();
+        let text = if place.is_promised { run.clone().promised().encode() } else { run.encode() };
+        self.write_at(place, &text, &names)
+    }
+
+    /// Writes the record of a run that has ended if its reply was promised, or else removes it from the store. Returns
+    /// whether it is kept.
     ///
     /// # Errors
-    /// Returns why it may still be there, as a clause.
-    pub(super) fn remove(&self) -> Result<(), String> {
+    /// Returns why it was not written, or may still be there, as a clause.
+    pub(super) fn end(&self, ended: &StoredRun) -> Result<bool, String> {
         let mut place = self.place();
+        if place.is_promised {
+            return self.close_at(&mut place, ended).map(|()| true);
+        }
         place.is_closed = true;
         if !place.is_created {
-            return Ok(());
+            return Ok(false);
         }
         let lease = place.held.as_ref().map(|held| &held.lease);
         match self.persistence.store().remove(&self.key, lease) {
-            Ok(()) | Err(Problem::Unknown | Problem::Expired) => Ok(()),
+            Ok(()) | Err(Problem::Unknown | Problem::Expired) => Ok(false),
             Err(problem) => Err(missing(&problem)),
         }
+    }
+
+    /// Stores the run for others, who find that it goes on, and its reply once it has ended. Returns false if it is no
+    /// longer under way. Blocks.
+    fn promise(&self) -> bool {
+        let mut place = self.place();
+        let place = &mut *place;
+        let Some((run, log)) = self.under_way(place) else { return false };
+        if place.is_promised {
+            return true;
+        }
+        // Without room, this process alone has its reply.
+        if place.held.is_none()
+            && let Err(problem) = self.persistence.room(&self.key.principal)
+        {
+            tracing::warn!(problem, "a program that goes on is known to this process alone");
+            return true;
+        }
+        place.is_promised = true;
+        // The whole log has them.
+        drop(log.changes());
+        let text = place.text_of(&run.with_log(log.logged()));
+        place.whole = text.len();
+        let written = self.write_at(place, &text, &[RUN.to_owned()]);
+        (place.text, place.is_behind) = (text, written.is_err());
+        if let Err(problem) = written {
+            tracing::warn!(problem, "a program that goes on is not stored yet");
+        }
+        true
     }
 
     /// Releases the lease, if there is one. Nothing is written from then on.
@@ -350,13 +408,13 @@ impl HeldRecord {
         }
         let mut text = std::mem::take(&mut place.text);
         if text.is_empty() {
-            text = run.cut_off().encode();
+            text = place.text_of(run);
             place.whole = text.len();
         }
         changes.iter().for_each(|change| push_change(&mut text, change));
         if text.len() > 2 * place.whole + CHANGES {
             // Many changes are of calls that have changed again since.
-            text = run.with_log(log.logged()).cut_off().encode();
+            text = place.text_of(&run.with_log(log.logged()));
             place.whole = text.len();
         }
         let written = self.write_at(place, &text, &[RUN.to_owned()]);
@@ -396,6 +454,17 @@ impl HeldRecord {
         let written = store.write(&self.key, &held.lease, place.version, text, names);
         place.version = written.map_err(|problem| missing(&problem))?;
         Ok(())
+    }
+}
+
+/// Keeps a run that is evaluated for other processes than this one.
+pub(in crate::server) struct Promise(Weak<HeldRecord>);
+
+impl Promise {
+    /// Stores the run, so that others find that it goes on, and its reply once it has ended. Returns false if it is no
+    /// longer evaluated. Blocks.
+    pub(in crate::server) fn keep(&self) -> bool {
+        self.0.upgrade().is_some_and(|record| record.promise())
     }
 }
 

@@ -286,6 +286,11 @@ impl StoredRun {
         StoredRun { head: Head { is_cut_off: true, ..self.head.clone() }, ..self.clone() }
     }
 
+    /// Returns true if it was last stored in the middle of an evaluation, which may go on.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.head.is_cut_off || self.open().iter().any(|open| open.is_unknown)
+    }
+
     /// Returns the record of a run that is resumed while its session has that version in the store.
     ///
     /// # Errors
