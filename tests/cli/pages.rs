@@ -267,7 +267,8 @@ fn consoles_of_the_pages_print_what_they_say() {
         let mut place = Place::new();
         for block in blocks(&name, &text) {
             if let Some(file) = block.remark.as_deref().and_then(|remark| remark.strip_prefix("file:")) {
-                std::fs::write(place.folder.path().join(file.trim()), &block.text).expect("written");
+                let text = block.text.replace(ADDRESS, &place.address);
+                std::fs::write(place.folder.path().join(file.trim()), text).expect("written");
             }
             if !block.has_commands() {
                 continue;

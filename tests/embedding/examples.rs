@@ -163,6 +163,34 @@ mod assistant {
     }
 
     #[test]
+    fn a_mail_is_not_sent_again_by_a_corrected_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("assistant.db");
+        let server = start(&database);
+        let send = "(mail/send {:to \"bob@example.org\" :text \"hello\"})";
+        run(&server, "ann", &format!("{send} (/ 1 0)"));
+        let failed = server.request("POST", "/users/ann/runs/1", "", b"approve").message();
+        assert_eq!(failed["made"], json!([{"tool": "mail/send", "count": 1}]), "{failed}");
+        drop(server);
+
+        let server = start(&database);
+        let retry = |user: &str, program: &str| {
+            server.request("POST", &format!("/users/{user}/retries"), "", program.as_bytes())
+        };
+        assert_eq!(
+            (retry("bob", send).status, retry("bob", send).message()["error"].clone()),
+            (404, json!("UnknownRun"))
+        );
+        // It fails once more, and then it does not.
+        let again = retry("ann", &format!("{send} (nth [] 1)")).message();
+        assert_eq!((&again["status"], &again["attempt"]["answered"]), (&json!("error"), &json!(1)), "{again}");
+        let done = retry("ann", &format!("(str {send} \"!\")")).message();
+        assert_eq!(done["json"], json!("sent 5 characters to bob@example.org!"), "{done}");
+        assert_eq!(done["attempt"]["answered"], json!(1), "nobody is asked again: {done}");
+        assert_eq!(retry("ann", send).status, 404, "it has ended well");
+    }
+
+    #[test]
     fn programs_of_a_user_take_turns() {
         let folder = tempfile::tempdir().expect("a folder");
         let server = start(&folder.path().join("assistant.db"));

@@ -1,16 +1,28 @@
 //! Random schedules of endings: however often a program fails, is cut off or loses its process, corrected ones make each
 //! change once.
+//!
+//! `LISPBOX_EFFECT_SCHEDULES=1000` sets their number. `LISPBOX_EFFECT_SEED` sets the first seed, which each run prints. A
+//! seed that fails is added to `effect_schedules.seeds`, whose seeds run first from then on.
 
 use std::path::Path;
 use std::time::Duration;
 
+use crate::databases::{Database, Kind};
 use crate::failed_runs::configuration;
+use crate::grant_schedules::{first_seed, keep, kept, variable};
 use crate::mcp_client::{Answer, Client, until};
 use crate::running_programs::awaited;
 use crate::waiting_runs::{approvals, kill, lines, listed, printed, run_of};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
+
+/// The number of schedules.
+const SCHEDULES: u64 = 8;
+
+/// The file of the seeds that have failed.
+const SEEDS: &str = "effect_schedules.seeds";
 
 /// How an attempt ends.
 #[derive(Clone, Debug)]
@@ -19,7 +31,7 @@ enum Ending {
     Error(u32),
     /// By the limit on calls.
     Limit(u32),
-    /// The client cancels the request after that time, in milliseconds. In a session, its next program waits for the end.
+    /// The client cancels the request after that time, in milliseconds. Its next program waits for the end.
     Cancel(u64),
     /// The call is answered before the end of the program, which is then ended.
     Answered,
@@ -42,15 +54,28 @@ struct Schedule {
     /// The endings, and whether the attempt makes its changes concurrently.
     attempts: Vec<(Ending, bool)>,
     is_stateless: bool,
-    has_store: bool,
+    store: Option<Store>,
+}
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug)]
+enum Store {
+    Sqlite,
+    Database(Kind),
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
     let attempts = prop::collection::vec((ending(), any::<bool>()), 1..4);
-    (attempts, any::<bool>(), any::<bool>()).prop_map(|(attempts, is_stateless, has_store)| Schedule {
+    let store = prop_oneof![
+        3 => Just(None),
+        2 => Just(Some(Store::Sqlite)),
+        1 => Just(Some(Store::Database(Kind::Redis))),
+        1 => Just(Some(Store::Database(Kind::Postgres))),
+    ];
+    (attempts, any::<bool>(), store).prop_map(|(attempts, is_stateless, store)| Schedule {
         attempts,
         is_stateless,
-        has_store,
+        store,
     })
 }
 
@@ -213,44 +238,75 @@ impl Server<'_> {
     }
 }
 
-fn schedules() -> u32 {
-    std::env::var("LISPBOX_EFFECT_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(8)
+/// The databases of the schedules, as far as they are installed.
+struct Databases([Option<Database>; 2]);
+
+impl Databases {
+    /// Returns the URL of an empty store; `None` if the database is not installed.
+    fn empty(&self, store: Store, folder: &Path) -> Option<String> {
+        let Store::Database(kind) = store else {
+            return Some(format!("sqlite:{}", folder.join("sessions.db").display()));
+        };
+        let at = Kind::ALL.iter().position(|known| *known == kind)?;
+        let database = self.0[at].as_ref()?;
+        database.tell(match kind {
+            Kind::Redis => "FLUSHDB",
+            Kind::Postgres => "DROP SCHEMA public CASCADE; CREATE SCHEMA public",
+        });
+        Some(database.url())
+    }
+}
+
+/// Runs a schedule to its end.
+fn check(schedule: &Schedule, databases: &Databases) {
+    let Schedule { attempts, is_stateless, store } = schedule;
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = match store {
+        None => None,
+        Some(store) => match databases.empty(*store, folder.path()) {
+            None => return,
+            url => url,
+        },
+    };
+    let client = Server::start(folder.path(), store.as_deref(), *is_stateless);
+    let mut server = Server { folder: folder.path(), store, is_stateless: *is_stateless, client, run: None };
+    for (ending, is_concurrent) in attempts {
+        // Without a store nothing is left of a process.
+        if server.store.is_none() && matches!(ending, Ending::Kill(_)) {
+            continue;
+        }
+        server.attempt(ending, *is_concurrent);
+        if server.run.is_none() && lines(folder.path(), "added").len() == 8 {
+            // It has ended well, and its reply was sent, before it was cancelled: nothing is left to do.
+            return;
+        }
+    }
+    let done = server.end();
+    assert!(!done.is_error, "{}", done.text);
+    let added = lines(folder.path(), "added");
+    assert_eq!(added, (0..8).map(|n| n.to_string()).collect::<Vec<_>>(), "{}", done.text);
+}
+
+/// Returns the schedule of a seed.
+fn of_seed(seed: u64) -> Schedule {
+    let bytes: Vec<u8> = seed.to_le_bytes().into_iter().cycle().take(32).collect();
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), random);
+    schedule().new_tree(&mut runner).expect("a schedule").current()
 }
 
 #[test]
 fn each_change_is_made_once_however_its_programs_end() {
-    let mut runner = TestRunner::new(ProptestConfig {
-        failure_persistence: None,
-        max_shrink_iters: 0,
-        ..ProptestConfig::with_cases(schedules())
-    });
-    let outcome = runner.run(&schedule(), |Schedule { attempts, is_stateless, has_store }| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = has_store.then(|| format!("sqlite:{}", folder.path().join("sessions.db").display()));
-        let client = Server::start(folder.path(), store.as_deref(), is_stateless);
-        let mut server = Server { folder: folder.path(), store, is_stateless, client, run: None };
-        for (ending, is_concurrent) in &attempts {
-            let is_possible = match ending {
-                Ending::Kill(_) => has_store,
-                Ending::Cancel(_) => !is_stateless,
-                Ending::Error(_) | Ending::Limit(_) | Ending::Answered => true,
-            };
-            if !is_possible {
-                continue;
-            }
-            server.attempt(ending, *is_concurrent);
-            if server.run.is_none() && lines(folder.path(), "added").len() == 8 {
-                // It has ended well before it was cancelled: nothing is left to do.
-                return Ok(());
-            }
+    let databases = Databases(Kind::ALL.map(Database::start));
+    let seed = first_seed("LISPBOX_EFFECT_SEED");
+    let count = variable("LISPBOX_EFFECT_SCHEDULES").unwrap_or(SCHEDULES);
+    for seed in kept(SEEDS).into_iter().chain((0..count).map(|at| seed.wrapping_add(at))) {
+        let schedule = of_seed(seed);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&schedule, &databases)));
+        if let Err(failure) = outcome {
+            keep(SEEDS, seed);
+            println!("LISPBOX_EFFECT_SEED={seed} fails: {schedule:#?}");
+            std::panic::resume_unwind(failure);
         }
-        let done = server.end();
-        // An attempt may end well just before it is cancelled; nothing of its run is kept in memory then.
-        let has_ended = !has_store && done.text.starts_with("RunNotResumed: there is no such run");
-        prop_assert!(!done.is_error || has_ended, "{}", done.text);
-        let added = lines(folder.path(), "added");
-        prop_assert_eq!(added, (0..8).map(|n| n.to_string()).collect::<Vec<_>>(), "{}", done.text);
-        Ok(())
-    });
-    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    }
 }

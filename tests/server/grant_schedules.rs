@@ -24,6 +24,9 @@ use crate::waiting_runs::{configuration, lines, run_of};
 const SCHEDULES: u64 = 1;
 const STEPS: u64 = 24;
 
+/// The file of the seeds that have failed.
+const SEEDS: &str = "grant_schedules.seeds";
+
 /// Random numbers derived from a seed (SplitMix64).
 struct Random(u64);
 
@@ -252,7 +255,7 @@ fn schedule(store: &str, seed: u64) {
     let run = std::panic::AssertUnwindSafe(|| (0..STEPS).for_each(|_| world.step(&mut random)));
     let outcome = std::panic::catch_unwind(run);
     if let Err(failure) = outcome {
-        keep(seed);
+        keep(SEEDS, seed);
         println!("LISPBOX_GRANT_SEED={seed} fails on {store}: {:#?}", world.taken);
         std::panic::resume_unwind(failure);
     }
@@ -261,28 +264,44 @@ fn schedule(store: &str, seed: u64) {
     world.parked.iter().for_each(|(run, _)| world.cancel(run));
 }
 
-fn seeds() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/grant_schedules.seeds")
+fn seeds(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server").join(name)
 }
 
-fn keep(seed: u64) {
-    let kept = std::fs::read_to_string(seeds()).unwrap_or_default();
+/// Returns the seeds in a file of this folder.
+pub fn kept(name: &str) -> Vec<u64> {
+    let kept = std::fs::read_to_string(seeds(name)).unwrap_or_default();
+    kept.lines().map(|line| line.parse().expect("a seed")).collect()
+}
+
+/// Adds a seed that fails to a file of this folder.
+pub fn keep(name: &str, seed: u64) {
+    let kept = std::fs::read_to_string(seeds(name)).unwrap_or_default();
     if !kept.lines().any(|line| line == seed.to_string()) {
-        std::fs::write(seeds(), format!("{kept}{seed}\n")).expect("it can be written");
+        std::fs::write(seeds(name), format!("{kept}{seed}\n")).expect("it can be written");
     }
+}
+
+/// Returns the number in an environment variable.
+pub fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
+}
+
+/// Returns the first seed: that of an environment variable, or a random one. Prints it.
+pub fn first_seed(name: &str) -> u64 {
+    let seed = variable(name).unwrap_or_else(|| {
+        let handle = lispbox::store::handle().expect("random");
+        handle.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))
+    });
+    println!("{name}={seed}");
+    seed
 }
 
 #[test]
 fn grants_hold_under_random_schedules_on_two_instances_and_every_store() {
-    let variable = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
-    let seed = variable("LISPBOX_GRANT_SEED").unwrap_or_else(|| {
-        let handle = lispbox::store::handle().expect("random");
-        handle.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))
-    });
-    println!("LISPBOX_GRANT_SEED={seed}");
+    let seed = first_seed("LISPBOX_GRANT_SEED");
     let count = variable("LISPBOX_GRANT_SCHEDULES").unwrap_or(SCHEDULES);
-    let kept = std::fs::read_to_string(seeds()).unwrap_or_default();
-    let kept: Vec<u64> = kept.lines().map(|line| line.parse().expect("a seed")).collect();
+    let kept = kept(SEEDS);
     crate::databases::on_each_store(|store| {
         let new = (0..count).map(|at| seed.wrapping_add(at));
         kept.iter().copied().chain(new).for_each(|seed| schedule(store, seed));

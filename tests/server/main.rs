@@ -31,6 +31,8 @@ mod cut_off_runs;
 mod downstream;
 #[cfg(unix)]
 mod effect_schedules;
+#[cfg(unix)]
+mod endings;
 mod events;
 mod failed_runs;
 mod faults;
