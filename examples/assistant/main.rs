@@ -8,10 +8,12 @@
 //! curl --data '(mail/send {:to "bob@example.org" :text "hello"})' http://127.0.0.1:8080/users/ann/programs
 //! curl http://127.0.0.1:8080/users/ann/runs
 //! curl --data 'approve' http://127.0.0.1:8080/users/ann/runs/3
+//! curl --data '(corrected program)' http://127.0.0.1:8080/users/ann/retries
 //! ```
 //!
 //! A program whose call a person has to approve waits in the database, for days if need be. It goes on when the user has
-//! decided, in any process, and each mail is sent once.
+//! decided, in any process, and each mail is sent once. A program that fails after it has sent a mail is stored too: a
+//! corrected one goes on with it, and does not send that mail again.
 //!
 //! The response is the record of the evaluation as JSON; its field `text` is for the model. In this example the path
 //! names the user; a real back end takes the user from its login.
@@ -29,7 +31,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::get, routing::post};
-use lispbox::lang::{CancelHandle, Engine, Limits, Metered, Question, Reply, Suspended, World};
+use lispbox::lang::{CancelHandle, Engine, FailedRun, Limits, Metered, Question, Reply, Session, Suspended, World};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as Turn, Semaphore};
@@ -59,7 +61,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     database.execute_batch(
         "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
          CREATE TABLE IF NOT EXISTS run (user TEXT, number INTEGER, text TEXT NOT NULL, claimed INTEGER NOT NULL,
-                                         PRIMARY KEY (user, number)) STRICT;",
+                                         PRIMARY KEY (user, number)) STRICT;
+         CREATE TABLE IF NOT EXISTS failed (user TEXT PRIMARY KEY, text TEXT NOT NULL, claimed INTEGER NOT NULL) STRICT;",
     )?;
     let back_end = BackEnd {
         engine: Engine::builder().build()?,
@@ -68,13 +71,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         running: Arc::new(Semaphore::new(RUNNING)),
     };
     let other = || async {
-        let message = "expected POST /users/{user}/programs with the program as body, GET /users/{user}/runs, or POST \
-                       /users/{user}/runs/{number} with `approve` or `deny REASON`"
+        let message = "expected POST /users/{user}/programs or /users/{user}/retries with the program as body, GET \
+                       /users/{user}/runs, or POST /users/{user}/runs/{number} with `approve` or `deny REASON`"
             .to_string();
         Refused(StatusCode::NOT_FOUND, "BadRequest", message)
     };
     let router = Router::new()
         .route("/users/{user}/programs", post(program))
+        .route("/users/{user}/retries", post(retry))
         .route("/users/{user}/runs", get(runs))
         .route("/users/{user}/runs/{number}", post(decision))
         .fallback(other)
@@ -121,6 +125,8 @@ fn as_json(value: Value) -> impl IntoResponse {
 /// The work of an evaluation.
 enum Work {
     Program(String),
+    /// Goes on with the program that failed last, corrected.
+    Retry(String),
     /// Continues the suspended run of that number with the decision of the user: `None`, or the reason to deny its calls.
     Run(u32, Option<String>),
 }
@@ -137,6 +143,14 @@ async fn program(
     program: Body,
 ) -> Result<Response, Refused> {
     evaluated(back_end, user, Work::Program(text(program)?)).await
+}
+
+async fn retry(
+    State(back_end): State<Arc<BackEnd>>,
+    Path(user): Path<String>,
+    program: Body,
+) -> Result<Response, Refused> {
+    evaluated(back_end, user, Work::Retry(text(program)?)).await
 }
 
 async fn decision(
@@ -211,10 +225,16 @@ impl BackEnd {
         let before = session.changes();
         // The audit log.
         let world = World::new(tools::of(user)).cancelled_by(cancel).on_call(|call| eprintln!("{user}: {call}"));
-        let (run, resumed) = match work {
-            Work::Program(program) => (session.run(program).limits(limits()), None),
+        let (mut resumed, is_retry) = (None, matches!(work, Work::Retry(_)));
+        let run = match work {
+            Work::Program(program) => session.run(program).limits(limits()),
+            Work::Retry(program) => {
+                let failed = FailedRun::decode(&self.claim("failed", user, 0)?).map_err(internal)?;
+                let checkpoint = |run: &Suspended| self.checkpoint("failed", user, run);
+                session.retry(failed, program).limits(limits()).checkpoint(checkpoint)
+            }
             Work::Run(number, denied) => {
-                let mut run = self.claim(user, number)?;
+                let mut run = Suspended::decode(&self.claim("run", user, number)?).map_err(internal)?;
                 let unknown: Vec<_> = run.unknown().cloned().collect();
                 for Question { id, .. } in run.questions().cloned().collect::<Vec<_>>() {
                     // The process may have died during the call: the user has looked whether it was made.
@@ -225,14 +245,14 @@ impl BackEnd {
                         (Some(told), true) => run.happened(&id, told).map_err(internal)?,
                     }
                 }
-                (session.resume(run).checkpoint(|run| self.checkpoint(user, run)), Some(number))
+                resumed = Some(number);
+                session.resume(run).checkpoint(|run| self.checkpoint("run", user, run))
             }
         };
-        let reply = run.reply(&world).map_err(internal)?;
+        let reply = run.retryable().reply(&world).map_err(internal)?;
         // Stored after an error or a cancellation too, because the preceding forms have taken effect.
-        if session.changes() != before || resumed.is_some() {
-            let text = session.encode().map_err(internal)?;
-            self.write(user, version, &text, resumed, session.report().suspended.as_deref())?;
+        if session.changes() != before || resumed.is_some() || is_retry || session.report().failed.is_some() {
+            self.write(user, version, &mut session, resumed, is_retry)?;
         }
         Ok(reply)
     }
@@ -245,21 +265,28 @@ impl BackEnd {
         texts.iter().map(|text| Suspended::decode(text).map_err(internal)).collect()
     }
 
-    /// Takes a run for this process. A claim expires: no evaluation takes as long, so that its process has died.
-    fn claim(&self, user: &str, number: u32) -> Result<Suspended, Refused> {
+    /// Takes a run for this process: one that waits, or the one that has failed. A claim expires: no evaluation takes as
+    /// long, so that its process has died.
+    fn claim(&self, table: &str, user: &str, number: u32) -> Result<String, Refused> {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = "UPDATE run SET claimed = unixepoch() WHERE user = ?1 AND number = ?2 AND claimed < unixepoch() - 60
-                   RETURNING text";
-        let text: Option<String> = database.query_row(row, (user, number), |row| row.get(0)).optional()?;
-        let none = || Refused(StatusCode::NOT_FOUND, "UnknownRun", format!("run {number} does not wait"));
-        Suspended::decode(&text.ok_or_else(none)?).map_err(internal)
+        let (is_it, none) = match table {
+            "run" => ("number = ?2", format!("run {number} does not wait")),
+            _ => ("?2 = 0", "no program has failed after it has changed something".to_owned()),
+        };
+        let row = format!(
+            "UPDATE {table} SET claimed = unixepoch() WHERE user = ?1 AND {is_it} AND claimed < unixepoch() - 60
+             RETURNING text"
+        );
+        let text: Option<String> = database.query_row(&row, (user, number), |row| row.get(0)).optional()?;
+        text.ok_or(Refused(StatusCode::NOT_FOUND, "UnknownRun", none))
     }
 
     /// Stores the calls that a claimed run makes.
-    fn checkpoint(&self, user: &str, run: &Suspended) -> Result<(), String> {
+    fn checkpoint(&self, table: &str, user: &str, run: &Suspended) -> Result<(), String> {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = "UPDATE run SET text = ?3 WHERE user = ?1 AND number = ?2";
-        database.execute(row, (user, run.number(), run.encode())).map(|_| ()).map_err(|error| error.to_string())
+        let is_it = if table == "run" { "number = ?2" } else { "?2 IS NOT NULL" };
+        let row = format!("UPDATE {table} SET text = ?3 WHERE user = ?1 AND {is_it}");
+        database.execute(&row, (user, run.number(), run.encode())).map(|_| ()).map_err(|error| error.to_string())
     }
 
     fn read(&self, user: &str) -> rusqlite::Result<Option<(i64, String)>> {
@@ -269,15 +296,16 @@ impl BackEnd {
     }
 
     /// Stores the session, unless another process with the same database has stored it since it was read. The run that was
-    /// resumed is gone, and the one that waits is there, in the same transaction.
+    /// resumed is gone, and the one that waits or has failed is there, in the same transaction.
     fn write(
         &self,
         user: &str,
         known: i64,
-        text: &str,
+        session: &mut Session,
         resumed: Option<u32>,
-        waits: Option<&Suspended>,
+        is_retry: bool,
     ) -> Result<(), Refused> {
+        let text = session.encode().map_err(internal)?;
         let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = database.transaction()?;
         let row = "INSERT INTO session VALUES (?1, ?2 + 1, ?3) ON CONFLICT (user)
@@ -287,9 +315,14 @@ impl BackEnd {
             return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
         }
         transaction.execute("DELETE FROM run WHERE user = ?1 AND number = ?2", (user, resumed))?;
-        if let Some(run) = waits {
+        if let Some(run) = &session.report().suspended {
             transaction.execute("INSERT INTO run VALUES (?1, ?2, ?3, 0)", (user, run.number(), run.encode()))?;
         }
+        match &session.report().failed {
+            Some(run) => transaction.execute("REPLACE INTO failed VALUES (?1, ?2, 0)", (user, run.encode()))?,
+            None if is_retry => transaction.execute("DELETE FROM failed WHERE user = ?1", [user])?,
+            None => 0,
+        };
         Ok(transaction.commit()?)
     }
 }
