@@ -15,7 +15,7 @@ use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionBounds};
 use crate::store::{LOOK, Store};
 
-use super::program::{Finished, ProgramRun, Ran};
+use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
 use super::waits::LONGEST_LEASE;
 
 /// Runs with a key in a store, for programs that are not served to a client. They belong to the principal `local`.
@@ -144,28 +144,23 @@ impl KeyedRuns {
         let rehearsal = rehearsal.filter(|_| resumption.is_none());
         let host = host(&RunCalls { requests: Arc::clone(&requests), rehearsal: rehearsal.clone() });
         let run = ProgramRun {
-            rehearsal,
-            planner: None,
+            program: request,
+            purpose: rehearsal.map_or(Purpose::Effects, Purpose::Rehearsal),
+            run: WantedRun { resumption, key, keep: Keep::Form },
+            place: Place {
+                entry: Arc::clone(&entry),
+                is_own: false,
+                persistence: Some(Arc::clone(&self.persistence)),
+                sandbox: Arc::clone(&self.sandbox),
+                handles: None,
+            },
+            // The host records the origins of values.
+            known: KnownTexts { guarded: None, is_unread: true, words: None },
+            client: Client::default(),
+            services: Services { runs: Arc::clone(&self.runs), shutdown: Shutdown::new(Duration::ZERO) },
+            requests,
             // At a terminal the user is asked about the calls.
             consent: None,
-            program: request,
-            resumption,
-            key,
-            runs: Arc::clone(&self.runs),
-            keep: Keep::Form,
-            entry: Arc::clone(&entry),
-            is_own: false,
-            persistence: Some(Arc::clone(&self.persistence)),
-            sandbox: Arc::clone(&self.sandbox),
-            shutdown: Shutdown::new(Duration::ZERO),
-            activity: Arc::default(),
-            request: Arc::default(),
-            requests,
-            handles: None,
-            // The host records the origins of values.
-            guarded: None,
-            is_unread: true,
-            words: None,
             audit: None,
             patience,
         };

@@ -1,11 +1,33 @@
 //! Runs programs for a caller: admission, session selection, cancellation and the log.
+//!
+//! # The way of an evaluation
+//! Each step has a type, which the next one consumes. The first three run on the runtime, the others on a blocking thread,
+//! which has the session.
+//!
+//! | step | type | module |
+//! |---|---|---|
+//! | admission, and the session of the call | `EvalRequest`, `Caller`, `Entry` | here |
+//! | the turn: the lock of the session, and room to run | `Turn` | here |
+//! | everything that the program's thread needs | `ProgramRun` | `in_session`, `program` |
+//! | the lease of the session, and the run: resumed, begun, or none | `Leased` | `leased` |
+//! | guards, the log of the run, and what is recorded | `Prepared` | `prepared` |
+//! | the reply, before anything is kept | `Evaluated` | `evaluated` |
+//! | what was kept: the session, its copies, the run | `Finished` | `program` |
+//! | the reply for the client | `Reply` | `in_session` |
+//!
+//! A step that finds the session or the run in use elsewhere gives the `ProgramRun` back (`Ran::Busy`), and nothing was
+//! done. Keeping all of it in one structure of options was simpler to extend, and left open which of them hold when.
 
 mod attempts;
 mod describe;
+mod evaluated;
 mod hints;
 pub(in crate::server) mod host;
+mod in_session;
 pub(in crate::server) mod keyed;
+mod leased;
 mod planned;
+mod prepared;
 mod program;
 mod rehearse;
 mod waits;
@@ -13,11 +35,9 @@ pub(in crate::server) mod withdrawn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 pub(in crate::server) use describe::Described;
 use host::{EvaluationHost, RunStatus};
-use program::{Finished, ProgramRun, Ran};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -26,29 +46,26 @@ use waits::Waits;
 use withdrawn::{ClientRequest, UnorderedPrograms};
 
 use crate::lang::Reply;
-use crate::lang::{Environment, Host, Keep, Request, Sandbox};
+use crate::lang::{Environment, Host, Sandbox};
 use crate::server::admission::request::{EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{AdmissionSlot, Gate, RunPermit};
-use crate::server::audit::{AuditLog, Kind, Record};
+use crate::server::audit::{AuditLog, Record};
 use crate::server::calls::activity::Activity;
 use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Grants};
-use crate::server::runs::grants::SessionGrants;
-use crate::server::runs::planned::PlanGrants;
 use crate::server::runs::rehearsal::Rehearsal;
-use crate::server::runs::{AskedRun, Repeats, Resumption, RunKey, RunSession, Runs, not_resumed};
+use crate::server::runs::{AskedRun, Repeats, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
-use crate::server::sessions::persistence::{self, Persistence};
+use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
-use crate::server::sessions::{Ended, Entry, SessionState, Sessions};
+use crate::server::sessions::{Ended, Entry, Sessions};
 use crate::server::system::random;
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
-use crate::store::Problem;
 
 /// The caller of an evaluation, with the session that a call without a handle uses.
 pub(in crate::server) struct Caller {
@@ -346,143 +363,10 @@ impl Evaluations {
             None => self.entry(request.session.as_deref(), caller)?,
         };
         let is_named = request.session.is_some();
-        let outcome = self.evaluate_in(request, resumed, key, caller, &entry, identity).await;
+        let outcome = self.evaluate_in(request, (resumed, key), caller, &entry, identity).await;
         let (mut reply, asked) = outcome.map_err(|refused| caller.refused(&entry, is_named, refused))?;
         if !are_withdrawn_over {
             reply.notes.push(withdrawn::NOT_ENDED.to_owned());
-        }
-        Ok((reply, asked))
-    }
-
-    async fn evaluate_in(
-        &self,
-        request: EvalRequest,
-        resumption: Option<Resumption>,
-        key: Option<RunKey>,
-        caller: &Caller,
-        entry: &Arc<Entry>,
-        identity: &mut Identity,
-    ) -> Result<(Reply, Option<AskedRun>), Refused> {
-        let memory = request.limits.memory;
-        let mut turn = self.turn(entry, caller, memory).await?;
-        let slots = request.limits.parallel;
-        let request_names_it = request.session.is_some();
-        identity.session = Some(log::hashed(&entry.handle));
-        self.is_usable(entry, caller, request_names_it)?;
-        let announced = Record::of(Kind::Program, identity);
-        self.downstreams.refresh();
-        let guarded = Guarded::new(&self.downstreams, entry.origins());
-        if guarded.is_none() {
-            caller.own.iter().chain([entry]).for_each(|entry| entry.origins().unwatched());
-        }
-        // Without a connection it is unknown what the model has read before.
-        let is_unread = caller.own.as_ref().is_some_and(|own| !own.origins().is_read());
-        // A run that is resumed makes its calls.
-        let rehearsal = (request.rehearse && resumption.is_none()).then(Arc::<Rehearsal>::default);
-        let repeats = self.runs.repeats(entry, &identity.program, resumption.as_ref());
-        let repeats = repeats.filter(|_| !request.repeat && rehearsal.is_none());
-        let named = resumption.as_ref().map(|resumption| resumption.run.clone());
-        let grants = self.persistence.as_ref().map(|persistence| {
-            let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
-            Arc::new(PlanGrants::new(Some(Arc::new(grants))))
-        });
-        let mut run = ProgramRun {
-            rehearsal: rehearsal.clone(),
-            planner: (request.plan && resumption.is_none()).then(|| Arc::clone(&self.downstreams)),
-            consent: grants.clone(),
-            program: Request {
-                program: request.program,
-                data: request.data.filter(|_| resumption.is_none()),
-                limits: request.limits,
-                name: None,
-                from: None,
-            },
-            resumption,
-            key,
-            runs: Arc::clone(&self.runs),
-            keep: if caller.can_wait { Keep::Form } else { Keep::Nothing },
-            entry: Arc::clone(entry),
-            is_own: caller.owns(entry),
-            persistence: self.persistence.clone(),
-            sandbox: Arc::clone(&self.sandbox),
-            shutdown: Arc::clone(&self.shutdown),
-            activity: Arc::clone(&caller.activity),
-            request: Arc::clone(&caller.request),
-            requests: Arc::default(),
-            handles: caller.handles.clone(),
-            guarded: guarded.clone(),
-            is_unread,
-            words: caller.words.clone(),
-            audit: self
-                .downstreams
-                .audit()
-                .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
-            patience: Duration::ZERO,
-        };
-        let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
-        let run_status: RunStatus = Arc::new(move |run| runs.status(&principal, run));
-        let run_status = Some(run_status);
-        let identity = Arc::new(identity.clone());
-        let grants = grants.map(|grants| grants as Arc<dyn Grants>);
-        let requests = Arc::default();
-        let hosted = Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal, repeats };
-        let begun = Instant::now();
-        let finished = loop {
-            let requests = Arc::<SessionRequests>::default();
-            run.requests = Arc::clone(&requests);
-            let hosted = Hosted { requests, ..hosted.clone() };
-            let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
-            match self.blocking(turn, caller, hosted, work).await? {
-                Ok(Ran::Finished(finished)) => break Ok(*finished),
-                Err(refused) => break Err(refused),
-                Ok(Ran::Busy(again, key, patience)) => {
-                    let patience = patience.saturating_sub(begun.elapsed());
-                    if !self.until_free(&key, patience, &caller.left).await? {
-                        let is_session = key == entry.key();
-                        let of_run = || not_resumed("the run is being resumed");
-                        return Err(if is_session { persistence::refused(&Problem::Leased) } else { of_run() });
-                    }
-                    run = *again;
-                }
-            }
-            turn = self.turn(entry, caller, memory).await?;
-            self.is_usable(entry, caller, request_names_it)?;
-        };
-        caller.has_read(entry);
-        let Finished { mut reply, state, copies, definer, asked } = finished?;
-        if let Some(asked) = &asked {
-            reply.run = Some(asked.identity.clone());
-        }
-        // It is told to a client that receives it.
-        if !caller.request.is_withdrawn() {
-            reply.cut_off = self.runs.untold(entry, named.as_deref(), reply.status);
-        }
-        match state {
-            SessionState::Empty => {}
-            SessionState::New | SessionState::Known => self.sessions.keep(entry),
-            SessionState::Closed => self.sessions.discard(&entry.handle),
-        }
-        for copy in &copies {
-            self.sessions.keep(copy);
-        }
-        if let Some(handles) = &caller.handles {
-            let is_known = request_names_it || state == SessionState::New;
-            copies.iter().chain(is_known.then_some(entry)).for_each(|entry| handles.add(&entry.handle));
-        }
-        if state == SessionState::New {
-            reply.session = Some(entry.handle.clone());
-        }
-        match (hints::unbound(&reply).map(str::to_owned), &caller.handles) {
-            (Some(symbol), Some(handles)) => {
-                let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
-                let handle = self.sessions.definer(&caller.name, &symbol, is_other).or(definer);
-                handle.iter().for_each(|handle| hints::defined_in(&mut reply, &symbol, handle));
-            }
-            // Only the client knows which sessions it has.
-            (Some(symbol), None) if !request_names_it => {
-                hints::starts_empty(&mut reply, &symbol);
-            }
-            _ => {}
         }
         Ok((reply, asked))
     }

@@ -27,7 +27,8 @@ impl ProgramRun {
         let reply = match session.plan(&self.program, &inputs, Arc::clone(&host)) {
             Ok(plan) => {
                 let mut plan = downstreams.decided(&plan, &*host);
-                let (next, run) = self.runs.keep_plan(&self.entry, &self.program, &plan, self.is_unread);
+                let (next, run) =
+                    self.services.runs.keep_plan(&self.place.entry, &self.program, &plan, self.known.is_unread);
                 plan.next = next;
                 Reply { plan: Some(plan), run, ..Reply::default() }
             }
@@ -36,7 +37,7 @@ impl ProgramRun {
                 Reply { status, failure: Some(*failure), ..Reply::default() }
             }
         };
-        let state = self.entry.used(&**session, &[], self.is_own);
+        let state = self.place.entry.used(&**session, &[], self.place.is_own);
         Ok(Finished::with(reply, state))
     }
 }

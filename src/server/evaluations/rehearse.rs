@@ -21,7 +21,7 @@ impl ProgramRun {
         host: Arc<dyn Host>,
     ) -> Result<Finished, Refused> {
         self.look_at(&mut **session)?;
-        let mut copy = Arc::clone(&self.sandbox).environment();
+        let mut copy = Arc::clone(&self.place.sandbox).environment();
         if session.bindings() > 0 {
             let copied = session.encode().and_then(|text| copy.decode(&text));
             copied.map_err(|problem| {
@@ -30,9 +30,9 @@ impl ProgramRun {
                 Refused::new("SessionNotForked", message)
             })?;
         }
-        if let Some(guarded) = &self.guarded {
-            self.words.iter().for_each(|words| guarded.origins().add_words(words));
-            guarded.begin(&self.program.program, self.program.data.as_deref(), self.is_unread);
+        self.known.add_words();
+        if let Some(guarded) = &self.known.guarded {
+            guarded.begin(&self.program.program, self.program.data.as_deref(), self.known.is_unread);
         }
         let log = RunLog::unkept();
         let (program, limits) = (self.program.program.clone(), self.program.limits.clone());
@@ -40,7 +40,8 @@ impl ProgramRun {
         reply.defined.clear();
         let mut next = String::new();
         if let Some(changes) = rehearsal.changes().filter(|_| reply.status == Status::Ok) {
-            match self.runs.keep_rehearsal(&self.entry, (&program, limits), changes, self.key.take()) {
+            match self.services.runs.keep_rehearsal(&self.place.entry, (&program, limits), changes, self.run.key.take())
+            {
                 Ok(Some(run)) => {
                     next = format!(
                         "They are made once the operator has decided on each (`lispbox approvals show {run}`); then \
@@ -59,8 +60,8 @@ impl ProgramRun {
             next.clear();
         }
         reply.rehearsed = Some(Rehearsed { calls, next });
-        self.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
-        let state = self.entry.used(&**session, &[], self.is_own);
+        self.known.guarded.iter().for_each(|guarded| guarded.replied(&program, &reply));
+        let state = self.place.entry.used(&**session, &[], self.place.is_own);
         Ok(Finished::with(reply, state))
     }
 }

@@ -169,6 +169,11 @@ impl ResumedRun {
         self.record().and_then(|(run, _)| run.reply())
     }
 
+    /// True if the calls of the run are stored as they are made.
+    pub(in crate::server) fn is_journalled(&self) -> bool {
+        self.record().is_some()
+    }
+
     /// Returns where the calls of the run are stored before they are sent. A task of the present runtime stores their
     /// outcomes; at a terminal there is none, and they are stored at once.
     pub(in crate::server) fn journal(&self) -> Option<Arc<dyn Journal>> {

@@ -42,16 +42,16 @@ pub(in crate::server) struct Persistence {
 }
 
 /// The right to evaluate in a session; ends when it is dropped.
-pub(in crate::server) struct SessionLease<'k> {
-    persistence: &'k Persistence,
+pub(in crate::server) struct SessionLease {
+    persistence: Arc<Persistence>,
     key: Key,
     /// The lease, if the session is in the store.
     held: Option<Arc<HeldLease>>,
 }
 
 /// The outcome of an attempt to acquire a session.
-pub(in crate::server) enum Begin<'k> {
-    Leased(SessionLease<'k>),
+pub(in crate::server) enum Begin {
+    Leased(SessionLease),
     /// Another process has it.
     Busy(Key),
 }
@@ -96,23 +96,23 @@ impl Persistence {
     /// Refuses if no such session exists, if another process does not release it in time, if the store cannot be used,
     /// or if the stored content cannot be read.
     pub(in crate::server) fn begin(
-        &self,
+        self: &Arc<Self>,
         entry: &Entry,
         session: &mut dyn Environment,
         host: &Arc<dyn Host>,
         session_requests: &SessionRequests,
         patience: Duration,
-    ) -> Result<Begin<'_>, Refused> {
+    ) -> Result<Begin, Refused> {
         let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
             // No other process knows it yet.
-            return Ok(Begin::Leased(SessionLease { persistence: self, key, held: None }));
+            return Ok(Begin::Leased(SessionLease { persistence: Arc::clone(self), key, held: None }));
         }
         let held = match wait_for_lease(&*self.store, &key, patience.min(PATIENCE), || host.cancelled()) {
             Ok(taken) => self.hold(HeldLease::new(key.clone(), taken, session_requests.stop())),
             Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
                 *lock(&entry.stored) = Stored::Nothing;
-                return Ok(Begin::Leased(SessionLease { persistence: self, key, held: None }));
+                return Ok(Begin::Leased(SessionLease { persistence: Arc::clone(self), key, held: None }));
             }
             Err(Problem::Leased) if host.cancelled() => {
                 return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
@@ -124,7 +124,7 @@ impl Persistence {
             *lock(&entry.stored) = Stored::Other;
         }
         session_requests.run_under(Arc::clone(&held));
-        let lease = SessionLease { persistence: self, key, held: Some(held) };
+        let lease = SessionLease { persistence: Arc::clone(self), key, held: Some(held) };
         self.refresh(entry, session)?;
         Ok(Begin::Leased(lease))
     }
@@ -274,7 +274,7 @@ impl Persistence {
     }
 }
 
-impl SessionLease<'_> {
+impl SessionLease {
     /// Writes the program's changes; if that fails, the reply reports it.
     pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
         let changes = entry.changes(session);
@@ -374,7 +374,7 @@ impl SessionLease<'_> {
     }
 }
 
-impl Drop for SessionLease<'_> {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
             self.persistence.let_go(&held);

@@ -1,0 +1,213 @@
+//! The evaluation of a program in its session, from its turn to its reply.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::lang::{Environment, Keep, Reply, Request};
+use crate::server::admission::request::{EvalRequest, Refused};
+use crate::server::audit::{Kind, Record};
+use crate::server::calls::guarded::Guarded;
+use crate::server::identity::Identity;
+use crate::server::policy::Grants;
+use crate::server::runs::grants::SessionGrants;
+use crate::server::runs::planned::PlanGrants;
+use crate::server::runs::rehearsal::Rehearsal;
+use crate::server::runs::{AskedRun, Resumption, RunKey, not_resumed};
+use crate::server::sessions::persistence;
+use crate::server::sessions::requests::SessionRequests;
+use crate::server::sessions::{Entry, SessionState};
+use crate::server::telemetry::log;
+use crate::store::Problem;
+
+use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
+use super::{Caller, Evaluations, Hosted, Turn, hints};
+
+/// A session as a call has it.
+#[derive(Clone, Copy)]
+struct CalledSession<'c> {
+    caller: &'c Caller,
+    entry: &'c Arc<Entry>,
+    /// True if the request names it.
+    is_named: bool,
+}
+
+impl Evaluations {
+    /// Waits for the turn of a program, evaluates it, and returns its reply and its run, if that is suspended.
+    pub(super) async fn evaluate_in(
+        &self,
+        request: EvalRequest,
+        (resumption, key): (Option<Resumption>, Option<RunKey>),
+        caller: &Caller,
+        entry: &Arc<Entry>,
+        identity: &mut Identity,
+    ) -> Result<(Reply, Option<AskedRun>), Refused> {
+        let memory = request.limits.memory;
+        let turn = self.turn(entry, caller, memory).await?;
+        let session = CalledSession { caller, entry, is_named: request.session.is_some() };
+        identity.session = Some(log::hashed(&entry.handle));
+        self.is_usable(entry, caller, session.is_named)?;
+        self.downstreams.refresh();
+        let named = resumption.as_ref().map(|resumption| resumption.run.clone());
+        let (run, hosted) = self.program_run(request, resumption, key, session, identity);
+        let finished = self.until_finished((run, hosted), turn, session, memory).await;
+        caller.has_read(entry);
+        Ok(self.received(finished?, session, named.as_deref()))
+    }
+
+    /// Returns a program with everything that its thread needs, and the parts of its host.
+    fn program_run(
+        &self,
+        request: EvalRequest,
+        resumption: Option<Resumption>,
+        key: Option<RunKey>,
+        session: CalledSession<'_>,
+        identity: &Identity,
+    ) -> (ProgramRun, Hosted) {
+        let CalledSession { caller, entry, .. } = session;
+        let guarded = Guarded::new(&self.downstreams, entry.origins());
+        if guarded.is_none() {
+            caller.own.iter().chain([entry]).for_each(|entry| entry.origins().unwatched());
+        }
+        // A run that is resumed makes its calls.
+        let is_resumed = resumption.is_some();
+        let rehearsal = (request.rehearse && !is_resumed).then(Arc::<Rehearsal>::default);
+        let purpose = match &rehearsal {
+            Some(rehearsal) => Purpose::Rehearsal(Arc::clone(rehearsal)),
+            None if request.plan && !is_resumed => Purpose::Plan(Arc::clone(&self.downstreams)),
+            None => Purpose::Effects,
+        };
+        let repeats = self.runs.repeats(entry, &identity.program, resumption.as_ref());
+        let repeats = repeats.filter(|_| !request.repeat && rehearsal.is_none());
+        let consent = self.persistence.as_ref().map(|persistence| {
+            let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
+            Arc::new(PlanGrants::new(Some(Arc::new(grants))))
+        });
+        let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
+        let hosted = Hosted {
+            slots: request.limits.parallel,
+            identity: Arc::new(identity.clone()),
+            requests: Arc::default(),
+            grants: consent.clone().map(|grants| grants as Arc<dyn Grants>),
+            run_status: Some(Arc::new(move |run| runs.status(&principal, run))),
+            guarded: guarded.clone(),
+            rehearsal,
+            repeats,
+        };
+        let announced = Record::of(Kind::Program, identity);
+        let run = ProgramRun {
+            program: Request {
+                program: request.program,
+                data: request.data.filter(|_| !is_resumed),
+                limits: request.limits,
+                name: None,
+                from: None,
+            },
+            purpose,
+            run: WantedRun { resumption, key, keep: if caller.can_wait { Keep::Form } else { Keep::Nothing } },
+            place: Place {
+                entry: Arc::clone(entry),
+                is_own: caller.owns(entry),
+                persistence: self.persistence.clone(),
+                sandbox: Arc::clone(&self.sandbox),
+                handles: caller.handles.clone(),
+            },
+            known: KnownTexts {
+                guarded,
+                // Without a connection it is unknown what the model has read before.
+                is_unread: caller.own.as_ref().is_some_and(|own| !own.origins().is_read()),
+                words: caller.words.clone(),
+            },
+            client: Client {
+                activity: Arc::clone(&caller.activity),
+                request: Arc::clone(&caller.request),
+                withdrawn: caller.withdrawn.clone(),
+            },
+            services: Services { runs: Arc::clone(&self.runs), shutdown: Arc::clone(&self.shutdown) },
+            requests: Arc::default(),
+            consent,
+            audit: self
+                .downstreams
+                .audit()
+                .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
+            patience: Duration::ZERO,
+        };
+        (run, hosted)
+    }
+
+    /// Runs a program to its end. Waits while another evaluation has its session or its run.
+    async fn until_finished(
+        &self,
+        (mut run, hosted): (ProgramRun, Hosted),
+        mut turn: Turn,
+        session: CalledSession<'_>,
+        memory: u64,
+    ) -> Result<Finished, Refused> {
+        let CalledSession { caller, entry, is_named } = session;
+        let begun = Instant::now();
+        loop {
+            let requests = Arc::<SessionRequests>::default();
+            run.requests = Arc::clone(&requests);
+            let hosted = Hosted { requests, ..hosted.clone() };
+            let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
+            let (again, key, patience) = match self.blocking(turn, caller, hosted, work).await?? {
+                Ran::Finished(finished) => return Ok(*finished),
+                Ran::Busy(again, key, patience) => (again, key, patience),
+            };
+            let patience = patience.saturating_sub(begun.elapsed());
+            if !self.until_free(&key, patience, &caller.left).await? {
+                let is_session = key == entry.key();
+                let of_run = || not_resumed("the run is being resumed");
+                return Err(if is_session { persistence::refused(&Problem::Leased) } else { of_run() });
+            }
+            run = *again;
+            turn = self.turn(entry, caller, memory).await?;
+            self.is_usable(entry, caller, is_named)?;
+        }
+    }
+
+    /// Keeps the session of a program that has ended in memory, and completes its reply for the client.
+    fn received(
+        &self,
+        finished: Finished,
+        session: CalledSession<'_>,
+        named: Option<&str>,
+    ) -> (Reply, Option<AskedRun>) {
+        let CalledSession { caller, entry, is_named } = session;
+        let Finished { mut reply, state, copies, definer, asked } = finished;
+        if let Some(asked) = &asked {
+            reply.run = Some(asked.identity.clone());
+        }
+        // It is told to a client that receives it.
+        if !caller.request.is_withdrawn() {
+            reply.cut_off = self.runs.untold(entry, named, reply.status);
+        }
+        match state {
+            SessionState::Empty => {}
+            SessionState::New | SessionState::Known => self.sessions.keep(entry),
+            SessionState::Closed => self.sessions.discard(&entry.handle),
+        }
+        for copy in &copies {
+            self.sessions.keep(copy);
+        }
+        if let Some(handles) = &caller.handles {
+            let is_known = is_named || state == SessionState::New;
+            copies.iter().chain(is_known.then_some(entry)).for_each(|entry| handles.add(&entry.handle));
+        }
+        if state == SessionState::New {
+            reply.session = Some(entry.handle.clone());
+        }
+        match (hints::unbound(&reply).map(str::to_owned), &caller.handles) {
+            (Some(symbol), Some(handles)) => {
+                let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
+                let handle = self.sessions.definer(&caller.name, &symbol, is_other).or(definer);
+                handle.iter().for_each(|handle| hints::defined_in(&mut reply, &symbol, handle));
+            }
+            // Only the client knows which sessions it has.
+            (Some(symbol), None) if !is_named => {
+                hints::starts_empty(&mut reply, &symbol);
+            }
+            _ => {}
+        }
+        (reply, asked)
+    }
+}
