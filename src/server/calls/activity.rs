@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{MadeCalls, RunLog};
+use crate::lang::{CallState, MadeCalls, RunLog};
 use crate::server::runs::Promise;
 
 /// Maximum number of tools whose calls are counted separately.
@@ -35,6 +36,16 @@ struct Stage {
     tools: Vec<Called>,
     /// The position of the tool that was called last.
     last: usize,
+    /// The calls that are under way, the oldest first.
+    under_way: Vec<UnderWay>,
+}
+
+/// A call that is under way.
+struct UnderWay {
+    number: u64,
+    /// The position of its tool.
+    tool: usize,
+    since: Instant,
 }
 
 /// A tool that was called.
@@ -56,8 +67,8 @@ impl Activity {
         *self.stage() = Stage { is_running: true, ..Stage::default() };
     }
 
-    /// Records that it calls a tool.
-    pub(in crate::server) fn calls(&self, server: &str, tool: &str) {
+    /// Records that it calls a tool. Returns the number of the call, with which its [end](Activity::called) is recorded.
+    pub(in crate::server) fn calls(&self, server: &str, tool: &str) -> u64 {
         let mut stage = self.stage();
         stage.calls += 1;
         let known = stage.tools.iter().position(|called| called.tool == tool && called.server == server);
@@ -70,8 +81,15 @@ impl Activity {
                 stage.tools.len() - 1
             }
         };
-        let last = stage.last;
+        let (number, last) = (stage.calls, stage.last);
         stage.tools[last].count += 1;
+        stage.under_way.push(UnderWay { number, tool: last, since: Instant::now() });
+        number
+    }
+
+    /// Records that a call has ended.
+    pub(in crate::server) fn called(&self, number: u64) {
+        self.stage().under_way.retain(|call| call.number != number);
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
@@ -116,9 +134,10 @@ impl Activity {
         self.promise.get().is_none_or(Promise::keep)
     }
 
-    /// Returns the calls so far that have changed something, or may have.
+    /// Returns the calls so far that have changed something, or may have, but those that are under way.
     pub(in crate::server) fn made(&self) -> Vec<MadeCalls> {
-        self.log.get().map(|log| log.among_changes(|changes| MadeCalls::of(changes))).unwrap_or_default()
+        let Some(log) = self.log.get() else { return Vec::new() };
+        log.among_changes(|changes| MadeCalls::of(changes.filter(|call| call.state != CallState::Started)))
     }
 
     /// Describes the activity to the user of a client.
@@ -132,7 +151,7 @@ impl Activity {
         }
     }
 
-    /// Describes the activity to a model, as `31 tool calls so far: mail/export 30, crm/find 1`.
+    /// Describes the activity to a model, as `31 tool calls so far: mail/export 30, crm/find 1; under way: crm/find for 3 s`.
     pub(in crate::server) fn summary(&self) -> String {
         let stage = self.stage();
         if stage.calls == 0 {
@@ -145,7 +164,15 @@ impl Activity {
             tools.iter().take(NAMED).map(|called| format!("{} {}", called.name(), called.count)).collect();
         let more = if tools.len() > NAMED { ", …" } else { "" };
         let calls = if stage.calls == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", stage.calls) };
-        format!("{calls} so far: {}{more}", named.join(", "))
+        let under_way = match &*stage.under_way {
+            [] => String::new(),
+            [oldest, others @ ..] => {
+                let name = stage.tools.get(oldest.tool).map(Called::name).unwrap_or_default();
+                let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+                format!("; under way: {name} for {} s{others}", oldest.since.elapsed().as_secs())
+            }
+        };
+        format!("{calls} so far: {}{more}{under_way}", named.join(", "))
     }
 }
 
@@ -159,12 +186,17 @@ mod tests {
         assert_eq!(activity.summary(), "waiting for its turn");
         activity.begins();
         assert_eq!(activity.summary(), "no tool calls so far");
-        activity.calls("crm", "find");
+        let found = activity.calls("crm", "find");
+        assert_eq!(activity.summary(), "1 tool call so far: crm/find 1; under way: crm/find for 0 s");
+        activity.called(found);
         assert_eq!(activity.summary(), "1 tool call so far: crm/find 1");
-        (0..3).for_each(|_| activity.calls("mail", "export"));
+        let exports: Vec<u64> = (0..3).map(|_| activity.calls("mail", "export")).collect();
+        let summary = activity.summary();
+        assert!(summary.ends_with("; under way: mail/export for 0 s and 2 more"), "{summary}");
+        exports.into_iter().for_each(|export| activity.called(export));
         assert_eq!(activity.summary(), "4 tool calls so far: mail/export 3, crm/find 1");
         assert_eq!(activity.message(), "4 tool calls so far, the last to `mail/export`");
-        (0..20).for_each(|at| activity.calls("files", &format!("read{at}")));
+        (0..20).for_each(|at| activity.called(activity.calls("files", &format!("read{at}"))));
         let summary = activity.summary();
         assert!(summary.starts_with("24 tool calls so far: mail/export 3, ") && summary.ends_with(", …"), "{summary}");
         assert_eq!(activity.message(), "24 tool calls so far, the last to `files/read19`");

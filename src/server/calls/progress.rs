@@ -9,7 +9,9 @@ pub(super) struct Shown(pub(super) Arc<Activity>);
 
 impl Layer for Shown {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
-        self.0.calls(&call.given.server, &call.given.tool);
-        next.call(call)
+        let number = self.0.calls(&call.given.server, &call.given.tool);
+        let answer = next.call(call);
+        self.0.called(number);
+        answer
     }
 }

@@ -244,7 +244,7 @@ mod tests {
     fn the_reply_names_the_calls_and_both_ways_to_go_on() {
         let activity = Activity::default();
         activity.begins();
-        activity.calls("mail", "export");
+        activity.called(activity.calls("mail", "export"));
         let reply = running("h3k", Some(&activity));
         assert_eq!(
             reply.text(1_000),
