@@ -82,6 +82,10 @@ fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
     // `::name` is a keyword of the current namespace, and programs here have only one. In `::alias/name`, one colon is
     // kept until the alias is resolved.
     let name = text.strip_prefix("::").unwrap_or(&text[1..]);
+    // Almost all are like this, and sessions have many.
+    if !name.is_empty() && !name.bytes().any(|byte| matches!(byte, b':' | b'/')) {
+        return Ok(FormKind::Keyword(name.to_string()));
+    }
     let error = |message: String| ReadError::new("InvalidKeyword", span, message);
     let shown = excerpt(text);
     if name.is_empty() {
