@@ -258,21 +258,23 @@ fn lazy_gathered(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let (buffer, step) = (take(arguments, 0), take(arguments, 1));
     let Value::Cell(cell) = &buffer else { return Err(Error::expected("the buffer of a step", &buffer).into()) };
     let mut cursors = cursors(machine, &mut arguments[2..])?;
-    loop {
+    let mut items = Vec::new();
+    for _ in 0..LEFT_OUT {
         let goes_on = advance(machine, &step, &mut cursors)?;
-        let items = gathered(machine, cell)?;
+        items = gathered(machine, cell)?;
         if !goes_on {
             return Ok(Value::list(items));
         }
         if !items.is_empty() {
-            let mut rest = vec![buffer, step];
-            for cursor in cursors {
-                rest.push(rest_of(machine, cursor)?);
-            }
-            let rest = machine.lazy(&LAZY_GATHERED, rest);
-            return in_front(machine, items, rest);
+            break;
         }
     }
+    let mut rest = vec![buffer, step];
+    for cursor in cursors {
+        rest.push(rest_of(machine, cursor)?);
+    }
+    let rest = machine.lazy(&LAZY_GATHERED, rest);
+    in_front(machine, items, rest)
 }
 
 fn transduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
