@@ -115,6 +115,8 @@ impl Text {
     pub(crate) fn place_of(&self, index: usize) -> Option<usize> {
         let text = self.as_str();
         let (start, further) = match self {
+            // As near as the characters of a short text: `(subs s 1)` needs no marks of its own.
+            Text::Marked(marked) if index <= APART && marked.marks.get().is_none() => (0, index),
             Text::Marked(marked) => match &*marked.marks().starts {
                 [] => return (index <= text.len()).then_some(index),
                 starts => {
