@@ -121,6 +121,13 @@ const ROWS: &[Row] = &[
         "(loop [s (set (range N)) k 0] (if (seq s) (recur (disj s (first s)) (inc k)) k))",
     ),
     (
+        "`conj` in any order",
+        "sorted set",
+        "O(log n)",
+        "O(log n)",
+        "(count (into (sorted-set) (map (fn [i] (mod (* i 7919) 1000003)) (range N))))",
+    ),
+    (
         "`first`, then `disj`",
         "sorted set",
         "O(log n)",
@@ -444,6 +451,13 @@ fn a_program_holds_nothing_that_it_has_left_out() {
         "(def a 1) (first (for [x (iterate inc 1) :when (> x 300000)] x))",
         "(def a 1) (first (mapcat #(if (> % 300000) [%]) (iterate inc 1)))",
         "(def a 1) (last (take 300000 (iterate inc 1)))",
+        "(def a 1) (first (sequence (comp (filter #(> % 300000)) (map inc)) (iterate inc 1)))",
+        "(def a 1) (first (eduction (filter #(> % 300000)) (iterate inc 1)))",
+        "(def a 1) (first (drop 300000 (map-indexed vector (iterate inc 1))))",
+        "(def a 1) (some #(if (> % 300000) %) (iterate inc 1))",
+        "(def a 1) (first (drop 100000 (partition-all 3 (iterate inc 1))))",
+        "(def a 1) (first (drop 300000 (reductions + (iterate inc 1))))",
+        "(def a 1) (first (drop 300000 (interleave (iterate inc 1) (repeat 0))))",
     ] {
         let reply =
             with_limit(program, &[("memory", "4MiB"), ("session", "1MiB"), ("fuel", "1e9"), ("compute", "120s")]);

@@ -137,7 +137,7 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
     // The result is nil if no key passes the bounds at which the walk begins, and the empty list if one does but none
     // fits.
     let begins = if backwards { [Bound::Below, Bound::UpTo] } else { [Bound::Above, Bound::From] };
-    let (mut from, mut to, mut is_begun) = (0, order.keys.len(), true);
+    let (mut from, mut to, mut is_begun) = (0, order.len(), true);
     for bound in arguments[1..].chunks(2) {
         let Some(kind) = Bound::of(&bound[0]) else {
             return tested(machine, &collection, &arguments[1..], backwards);
@@ -148,7 +148,7 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
             Bound::Below | Bound::UpTo => to = to.min(place),
         }
         if begins.contains(&kind) {
-            is_begun = if backwards { to > 0 } else { from < order.keys.len() };
+            is_begun = if backwards { to > 0 } else { from < order.len() };
         }
     }
     let part = if backwards { Part::Reversed } else { Part::Items };
@@ -236,7 +236,7 @@ pub(super) fn order_by_number(number: &Value) -> Outcome<Ordering> {
 impl Machine {
     /// Finds a key in an order by binary search: `Ok` holds its index, `Err` the insertion point.
     fn place(&mut self, order: &SortOrder, key: &Value) -> Outcome<Result<usize, usize>> {
-        let (mut low, mut high) = (0, order.keys.len());
+        let (mut low, mut high) = (0, order.len());
         if high == 0 {
             // Compare the first key with itself, so that a key without an order is rejected right away rather than on
             // the second insertion.
@@ -244,7 +244,7 @@ impl Machine {
         }
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(known) = order.keys.get(middle) else { break };
+            let Some(known) = order.key(middle) else { break };
             match ordering(self, &order.comparator, known, key)? {
                 Ordering::Equal => return Ok(Ok(middle)),
                 Ordering::Less => low = middle + 1,
@@ -256,10 +256,10 @@ impl Machine {
 
     /// Returns the first index of an order whose key passes a lower bound, or fails an upper one.
     fn bound(&mut self, order: &SortOrder, kind: Bound, key: &Value) -> Outcome<usize> {
-        let (mut low, mut high) = (0, order.keys.len());
+        let (mut low, mut high) = (0, order.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(known) = order.keys.get(middle) else { break };
+            let Some(known) = order.key(middle) else { break };
             let is_before = match ordering(self, &order.comparator, known, key)? {
                 Ordering::Less => true,
                 Ordering::Equal => matches!(kind, Bound::Above | Bound::UpTo),
@@ -281,9 +281,9 @@ impl Machine {
     /// Propagates errors of the comparator.
     pub(super) fn place_of(&mut self, order: Option<&SortOrder>, known: &Value) -> Outcome<Option<usize>> {
         let Some(order) = order else { return Ok(None) };
-        let place = self.place(order, known)?.ok().filter(|place| order.keys.get(*place) == Some(known));
+        let place = self.place(order, known)?.ok().filter(|place| order.key(*place) == Some(known));
         if place.is_none() {
-            self.charge(order.keys.len() as u64 / 16)?;
+            self.charge(order.len() as u64 / 16)?;
         }
         Ok(place)
     }
@@ -306,7 +306,7 @@ impl Machine {
         };
         match place {
             Ok(place) => {
-                let known = map.order().and_then(|order| order.keys.get(place)).cloned();
+                let known = map.order().and_then(|order| order.key(place)).cloned();
                 map.insert(known.unwrap_or(key), value);
             }
             Err(place) => map.insert_at(place, key, value),
@@ -364,9 +364,9 @@ impl Machine {
 
     /// Finds the stored key that the comparator treats as equal to `key`.
     fn known_key<'o>(&mut self, order: &'o SortOrder, key: &Value) -> Outcome<Option<&'o Value>> {
-        if order.keys.is_empty() {
+        if order.len() == 0 {
             return Ok(None);
         }
-        Ok(self.place(order, key)?.ok().and_then(|place| order.keys.get(place)))
+        Ok(self.place(order, key)?.ok().and_then(|place| order.key(place)))
     }
 }

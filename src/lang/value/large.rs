@@ -3,6 +3,7 @@
 use super::Value;
 use super::compare::natural;
 use super::map::Map;
+use super::sequence::Sequence;
 use super::table::Table;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,14 +23,30 @@ pub struct SortOrder {
     /// A function of two keys; nil selects `compare`.
     pub comparator: Value,
     /// The keys, sorted.
-    pub keys: im::Vector<Value>,
-    /// The table position of the entry of each key, so that iteration needs no lookup.
-    slots: im::Vector<u32>,
+    keys: Sequence<Key>,
+}
+
+/// A key of a sorted collection.
+#[derive(Clone)]
+struct Key {
+    key: Value,
+    /// The table position of its entry, so that iteration needs no lookup.
+    slot: u32,
 }
 
 impl SortOrder {
     fn new(comparator: Value) -> SortOrder {
-        SortOrder { comparator, keys: im::Vector::new(), slots: im::Vector::new() }
+        SortOrder { comparator, keys: Sequence::new() }
+    }
+
+    /// Returns the number of keys.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns the key at an index of the order.
+    pub fn key(&self, index: usize) -> Option<&Value> {
+        self.keys.get(index).map(|known| &known.key)
     }
 }
 
@@ -73,7 +90,7 @@ impl<V: Clone> Large<V> {
     #[inline]
     pub fn entry(&self, position: usize) -> Option<(&Value, &V)> {
         match &self.order {
-            Some(order) => self.table.entry(*order.slots.get(position)? as usize),
+            Some(order) => self.table.entry(order.keys.get(position)?.slot as usize),
             None => self.table.entry(position),
         }
     }
@@ -89,11 +106,10 @@ impl<V: Clone> Large<V> {
         if let Some(order) = &mut self.order
             && self.table.position(&key).is_none()
         {
-            let before = |known: &Value| natural(known, &key).unwrap_or(Ordering::Less);
-            let place = order.keys.binary_search_by(before).unwrap_or_else(|place| place);
-            order.keys.insert(place, key.clone());
+            let before = |known: &Key| natural(&known.key, &key).unwrap_or(Ordering::Less);
+            let place = order.keys.search(before).unwrap_or_else(|place| place);
             // The table appends a new entry at its end.
-            order.slots.insert(place, self.table.positions() as u32);
+            order.keys.insert(place, Key { key: key.clone(), slot: self.table.positions() as u32 });
         }
         self.table.insert(key, value);
     }
@@ -102,8 +118,7 @@ impl<V: Clone> Large<V> {
     pub fn insert_at(&mut self, place: usize, key: Value, value: V) {
         if let Some(order) = &mut self.order {
             let place = place.min(order.keys.len());
-            order.keys.insert(place, key.clone());
-            order.slots.insert(place, self.table.positions() as u32);
+            order.keys.insert(place, Key { key: key.clone(), slot: self.table.positions() as u32 });
         }
         self.table.insert(key, value);
     }
@@ -111,18 +126,18 @@ impl<V: Clone> Large<V> {
     /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
         let place = self.order.as_ref().and_then(|order| {
-            let by_order = order.keys.binary_search_by(|known| natural(known, key).unwrap_or(Ordering::Less)).ok();
+            let by_order = order.keys.search(|known| natural(&known.key, key).unwrap_or(Ordering::Less)).ok();
             // Under another comparator the binary search by `compare` can miss the key.
             by_order
-                .filter(|place| order.keys.get(*place) == Some(key))
-                .or_else(|| order.keys.iter().position(|known| known == key))
+                .filter(|place| order.key(*place) == Some(key))
+                .or_else(|| order.keys.iter().position(|known| known.key == *key))
         });
         self.remove_both(place, key)
     }
 
     /// Removes the entry at index `place` of the sort order.
     pub fn remove_at(&mut self, place: usize) {
-        if let Some(key) = self.order.as_ref().and_then(|order| order.keys.get(place)).cloned() {
+        if let Some(key) = self.order.as_ref().and_then(|order| order.key(place)).cloned() {
             self.remove_both(Some(place), &key);
         }
     }
@@ -131,7 +146,6 @@ impl<V: Clone> Large<V> {
     fn remove_both(&mut self, place: Option<usize>, key: &Value) -> bool {
         if let (Some(order), Some(place)) = (&mut self.order, place) {
             order.keys.remove(place);
-            order.slots.remove(place);
         }
         let positions = self.table.positions();
         let removed = self.table.remove(key);
@@ -139,7 +153,9 @@ impl<V: Clone> Large<V> {
             && self.table.positions() < positions
         {
             // The table has been compacted, so all positions have changed.
-            order.slots = order.keys.iter().filter_map(|key| self.table.position(key)).map(|at| at as u32).collect();
+            let keys = order.keys.iter().map(|known| &known.key);
+            let placed = keys.filter_map(|key| Some(Key { key: key.clone(), slot: self.table.position(key)? as u32 }));
+            order.keys = placed.collect();
         }
         removed
     }

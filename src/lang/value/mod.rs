@@ -21,6 +21,7 @@ pub(crate) mod prefetch;
 pub(crate) mod print;
 pub(crate) mod quotient;
 pub(crate) mod release;
+pub(crate) mod sequence;
 pub(crate) mod set;
 pub(crate) mod shape;
 pub(crate) mod simple;
