@@ -158,3 +158,89 @@
   {:examples [["(.pow (biginteger 2) 10)" "1024"] ["(.pow 1.5M 2)" "2.25M"]]}
   [x n]
   (if (decimal? x) (reduce *' 1M (repeat n x)) (expt x n)))
+
+(defn- plain
+  "An integer as `BigInteger` prints it."
+  [x]
+  (if (<= Long/MIN_VALUE x Long/MAX_VALUE) (long x) x))
+
+(defn .modInverse
+  "The inverse of an integer modulo `m`."
+  {:examples [["(.modInverse (biginteger 3) 11)" "4"]]}
+  [x m]
+  (if (pos? m)
+    (loop [a m b (mod x m) u 0 v 1]
+      (cond
+        (not (zero? b)) (let [q (quot a b)] (recur b (-' a (*' q b)) v (-' u (*' q v))))
+        (= a 1) (plain (mod u m))
+        :else (throw (ArithmeticException. (str x " has no inverse modulo " m)))))
+    (throw (ArithmeticException. (str "`.modInverse` expected a positive modulus, got " m)))))
+
+(defn .modPow
+  "The power of an integer by an exponent, modulo `m`."
+  {:examples [["(.modPow (biginteger 4) 13 497)" "445"] ["(.modPow (biginteger 3) -1 11)" "4"]]}
+  [x exponent m]
+  (if (pos? m)
+    (loop [result (mod 1 m)
+           base (if (neg? exponent) (.modInverse x m) (mod x m))
+           left (abs exponent)]
+      (if (zero? left)
+        (plain result)
+        (recur (if (odd? left) (mod (*' result base) m) result) (mod (*' base base) m) (quot left 2))))
+    (throw (ArithmeticException. (str "`.modPow` expected a positive modulus, got " m)))))
+
+(defn .bitLength
+  "The number of bits of an integer, without its sign."
+  {:examples [["(.bitLength (biginteger 255))" "8"] ["(.bitLength (biginteger 0))" "0"]]}
+  [x]
+  (let [bits (if (neg? x) (-' (-' x) 1) x)]
+    (if (zero? bits) 0 (count (.toString bits 2)))))
+
+(defn .bitCount
+  "The number of bits of an integer that differ from its sign."
+  {:examples [["(.bitCount (biginteger 255))" "8"]]}
+  [x]
+  (count (filter #{\1} (.toString (if (neg? x) (-' (-' x) 1) x) 2))))
+
+(defn- shifted
+  "An integer shifted left by `n` bits, or right, rounded down, by `(- n)`."
+  [x n]
+  (let [factor (expt 2 (abs n))]
+    (plain (cond
+             (not (neg? n)) (*' x factor)
+             (neg? x) (quot (-' (+' x 1) factor) factor)
+             :else (quot x factor)))))
+
+(defn .shiftLeft
+  "An integer shifted left by `n` bits."
+  {:examples [["(.shiftLeft (biginteger 1) 40)" "1099511627776"]]}
+  [x n]
+  (shifted x n))
+
+(defn .shiftRight
+  "An integer shifted right by `n` bits, rounded down."
+  {:examples [["(.shiftRight (biginteger 1024) 3)" "128"] ["(.shiftRight (biginteger -5) 1)" "-3"]]}
+  [x n]
+  (shifted x (- n)))
+
+(defn .isProbablePrime
+  "True if the integer is prime, or passes as one a test that errs for no number below 3·10²⁴ (Miller and Rabin, with the first 13 primes)."
+  {:arglists [[x] [x certainty]]
+   :examples [["(.isProbablePrime (biginteger 97) 10)" "true"] ["(.isProbablePrime (biginteger 91) 10)" "false"]]}
+  ([x] (.isProbablePrime x 100))
+  ([x certainty]
+   (let [primes [2 3 5 7 11 13 17 19 23 29 31 37 41]
+         n (abs x)]
+     (cond
+       (< n 2) false
+       (some #(= n %) primes) true
+       (some #(zero? (mod n %)) primes) false
+       :else (let [[twos rest] (loop [twos 0 rest (-' n 1)] (if (even? rest) (recur (inc twos) (quot rest 2)) [twos rest]))
+                   passes? (fn [base]
+                             (loop [power (.modPow base rest n) left twos]
+                               (cond
+                                 (= power (-' n 1)) true
+                                 (= power 1) (= left twos)
+                                 (<= left 1) false
+                                 :else (recur (mod (*' power power) n) (dec left)))))]
+               (every? passes? primes))))))

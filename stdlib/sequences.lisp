@@ -276,10 +276,10 @@
 (defn double-array
   "A vector of doubles: as many as `x` says, each `0.0` or `init`; or the items of a collection. Vectors take the place of arrays."
   {:arglists [[x] [size init]]
-   :examples [["(double-array 2)" "[0.0 0.0]"] ["(double-array [1.5 2.5])" "[1.5 2.5]"]]
+   :examples [["(double-array 2)" "[0.0 0.0]"] ["(double-array [1 2.5])" "[1.0 2.5]"]]
    :aliases [float-array]}
-  ([x] (if (number? x) (vec (repeat x 0.0)) (vec x)))
-  ([size init] (if (sequential? init) (vec (take size (concat init (repeat 0.0)))) (vec (repeat size init)))))
+  ([x] (if (number? x) (vec (repeat x 0.0)) (mapv double x)))
+  ([size init] (mapv double (if (sequential? init) (take size (concat init (repeat 0.0))) (repeat size init)))))
 
 (defn char-array
   "A vector of characters: those of a string or collection, or as many as `x` says, each `init` or the null character."

@@ -75,15 +75,44 @@
     (if (symbol? s) (symbol text) text)))
 
 (defn String.
-  "A string: of characters in a vector, from `offset` on and `count` of them if given; a copy of a string."
-  {:arglists [[] [x] [chars offset count]]
-   :examples [["(String. (char-array [\\a \\b]))" "\"ab\""] ["(String. \"ab\")" "\"ab\""]]}
+  "A string: of the characters or the bytes (in UTF-8) in a vector, from `offset` on and `count` of them if given; a copy of a string."
+  {:arglists [[] [x] [bytes charset] [chars offset count]]
+   :examples [["(String. (char-array [\\a \\b]))" "\"ab\""] ["(String. \"ab\")" "\"ab\""] ["(String. (.getBytes \"é\") \"UTF-8\")" "\"é\""]]}
   ([] "")
-  ([x] (if (sequential? x) (apply str x) (str x)))
-  ([chars offset count] (apply str (take count (drop offset chars)))))
+  ([x] (if (sequential? x) (if (every? int? x) (text-of-bytes* x) (apply str x)) (str x)))
+  ([bytes charset]
+   (if (contains? #{"utf-8" "utf8" "us-ascii"} (str/lower-case (str charset)))
+     (text-of-bytes* bytes)
+     (throw (IllegalArgumentException. (str "expected \"UTF-8\" as the charset of `String.`, got " (pr-str charset))))))
+  ([chars offset count] (String. (take count (drop offset chars)))))
+
+(defn String/valueOf
+  "The text of a value, `null` for nil; of a vector of characters, these."
+  {:examples [["(String/valueOf 5)" "\"5\""] ["(String/valueOf (char-array \"ab\"))" "\"ab\""]]}
+  [x]
+  (cond
+    (nil? x) "null"
+    (and (vector? x) (seq x) (every? char? x)) (apply str x)
+    :else (str x)))
+
+(defn StringReader.
+  "The text itself: functions that read take a text."
+  {:examples [["(csv/read-csv (java.io.StringReader. \"a,b\"))" "[[\"a\" \"b\"]]"]]}
+  [s]
+  (if (string? s) s (throw (ClassCastException. (str "`StringReader.` expected a string, got " (pr-str s))))))
 
 (defn String/CASE_INSENSITIVE_ORDER
   "A comparator of strings that ignores case."
   {:examples [["(sort String/CASE_INSENSITIVE_ORDER [\"b\" \"A\"])" "(\"A\" \"b\")"]]}
   [a b]
   (.compareToIgnoreCase a b))
+
+(defn .concat
+  "A string with another at its end; the items of a collection with those of others, as in JavaScript."
+  {:arglists [[s other] [coll & colls]]
+   :examples [["(.concat \"ab\" \"c\")" "\"abc\""] ["(.concat [1] [2 3])" "[1 2 3]"]]}
+  [x & others]
+  (cond
+    (not (string? x)) (into (vec x) cat others)
+    (every? some? others) (apply str x others)
+    :else (throw (NullPointerException. "`.concat` expected a string, got nil"))))

@@ -111,6 +111,8 @@ pub enum Intrinsic {
     Operator(usize, Operator),
     /// `concat`: `apply` keeps it lazy in an infinite last argument.
     Concat,
+    /// `object-call*`: it may call a protocol function of the session by name.
+    ObjectCall,
     /// `keyword`: as the key function of a JSON reader it requests records.
     Keyword,
 }

@@ -48,6 +48,7 @@ const PIECES: &[&str] = &[
     "(def NAME (reduced FIRST))",
     "(def NAME (re-matcher #\"[a-z]\" \"abc\"))",
     "(def NAME (transient [FIRST]))",
+    "(def NAME (let [text (StringBuilder. (pr-str FIRST))] [text (fn [x] (.append text x))]))\n(.append (first NAME) \\a)",
     "(def ^{:dynamic true :about FIRST} NAME SECOND)",
     "(atom [FIRST])\n(defn NAME [] *1)",
     "[FIRST (atom SECOND)]\n(def NAME (let [kept FIRST] (fn [] [kept *1 (fn [] [*1 *2 *3])])))",

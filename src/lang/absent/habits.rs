@@ -151,7 +151,99 @@ pub const HABITS: &[(&[&str], &str)] = &[
         ],
         "print with `(println x)`; `(prn x)` prints as it is read",
     ),
-    (&["len", "sizeof", "strlen", "array-length", "list-size"], "count with `(count xs)`, strings too"),
+    (
+        &["len", "size", "sizeof", "strlen", "array-length", "list-size", "str/length", "str/count"],
+        "count with `(count xs)`, strings too",
+    ),
+    (
+        &["head", "tail", "init", "array-list", "to-list"],
+        "the parts of a sequence are `(first xs)`, `(rest xs)`, `(last xs)`, `(butlast xs)`; a vector is made with `[a b]` or `(vec xs)`",
+    ),
+    (
+        &["collect", ".collect", ".stream", "collect-into", ".iterator", ".hasNext", "iterator-seq"],
+        "`(map f xs)` gives the results in a sequence, `(into [] xs)` collects them in a vector, `(filter p xs)` selects items",
+    ),
+    (
+        &["detect", "find-by", "all?", "none?", "exists?"],
+        "`(first (filter p xs))` finds an item, `(some p xs)` asks about any, `(every? p xs)` about all, `(not-any? p xs)` about none; `(some? x)` is true unless x is nil",
+    ),
+    (&["compact", "remove-nil"], "`(remove nil? xs)` leaves nil out, `(filter identity xs)` false too"),
+    (
+        &[".keys", ".entries", ".sort", ".pop", ".shift", ".at", ".flat", ".fill", ".reduce", ".splice"],
+        "functions come before the data: `(keys m)`, `(seq m)`, `(sort xs)`, `(peek v)` and `(pop v)`, `(first xs)` and `(rest xs)`, `(nth xs i)`, `(flatten xs)`, `(vec (repeat n x))`, `(reduce f init xs)`",
+    ),
+    (
+        &[
+            ".substr",
+            ".charCodeAt",
+            ".padStart",
+            ".padEnd",
+            ".toFixed",
+            ".trimEnd",
+            ".trimStart",
+            ".match",
+            ".search",
+            ".toLocaleString",
+        ],
+        "strings: `(subs s start end)`, `(int (nth s i))`, `(format \"%5s\" s)`, `(format \"%.2f\" x)`, `(str/triml s)`, `(str/trimr s)`, `(re-find #\"…\" s)`, `(str/index-of s part)`",
+    ),
+    (
+        &[
+            "strip",
+            "lstrip",
+            "rstrip",
+            "chomp",
+            "str/strip",
+            "str/pad",
+            "str/substring",
+            "str/title-case",
+            "str/slice",
+            "title-case",
+        ],
+        "`(str/trim s)`, `(str/triml s)`, `(str/trimr s)`; a part is `(subs s start end)`, `(format \"%-8s\" s)` fills up, `(str/capitalize s)` begins with a capital letter",
+    ),
+    (
+        &[".toInt", ".toInteger", ".asString", "Integer/toInt", "Long/toInteger", "string->int", "str-to-int"],
+        "`(parse-long s)` and `(parse-double s)` read a number, nil if it is none; `(str x)` is the text of a value, `(long x)` cuts off a fraction",
+    ),
+    (
+        &["Math/sign", "Math/sum", "Math/randomInt", "Math/trunc", "Math/clamp", "math/sign", "math/sum"],
+        "`(math/signum x)`, `(reduce + xs)`, `(rand-int n)`, `(long x)`, `(min high (max low x))`",
+    ),
+    (
+        &["set/add", "set/contains?", "set/remove", "set/symmetric-difference", "set/empty?"],
+        "`(conj s x)`, `(contains? s x)`, `(disj s x)`, `(empty? s)`; in one of two sets only: `(set/union (set/difference a b) (set/difference b a))`",
+    ),
+    (
+        &["to-json", "from-json", "json->", "->json", "parse-json-string"],
+        "`(json/parse text)` reads JSON, `(json/write data)` writes it; results of tools are data already",
+    ),
+    (
+        &["parse-date", "format-date", "date-add", "date-diff", "days-between", "add-days"],
+        "`(time/parse text)` reads a date or a time, `(time/format t \"dd.MM.yyyy\")` writes one, `(time/plus t :days 3)` moves it, `(time/between a b :days)` counts",
+    ),
+    (&["range-inclusive", "upto", "irange"], "the end of a range is not in it: `(range 1 (inc n))`"),
+    (
+        &["reverse-sort", "sort-reverse", "rsort"],
+        "`(sort > xs)` or `(reverse (sort xs))`; by a key `(sort-by :n > xs)`",
+    ),
+    (&["nil-or-empty?", "empty-string?"], "`(empty? x)` is true of nil too, `(str/blank? s)` also of white space"),
+    (
+        &["pr-string", "prn-string", "inspect"],
+        "`(pr-str x)` is the text of a value as it is read, `(describe x)` tells its shape",
+    ),
+    (
+        &["assert-equals", "assert-equal", "assertEquals", "assert=", "should", "expect"],
+        "`(is (= expected actual))` in a `(deftest name …)` checks, `(assert (= expected actual))` raises an error",
+    ),
+    (
+        &["cond-let", "if-let-all", "iff", "then"],
+        "`(if-let [x (f)] a b)`, `(when-let [x (f)] a)`, `(cond test a :else b)`, `(if test a b)`",
+    ),
+    (
+        &[".printStackTrace", ".getStackTrace", "e.message", "print-stack-trace"],
+        "`(ex-message e)` is the text of an error, `(ex-data e)` its data, `(ex-cause e)` its cause",
+    ),
     (
         &[
             "dict",

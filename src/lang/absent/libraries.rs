@@ -186,10 +186,7 @@ const CLASSES: &[(&[&str], &str)] = &[
          `(pop q)` the rest",
     ),
     (&["HashSet", "LinkedHashSet", "TreeSet", "Set"], "use a set instead: `#{}`, `(conj s x)`, `(contains? s x)`"),
-    (
-        &["StringBuilder", "StringBuffer", "StringWriter", "StringJoiner", "PrintStream", "StringReader"],
-        "strings are put together with `(str a b)` and `(str/join \", \" xs)`",
-    ),
+    (&["StringJoiner", "PrintStream"], "strings are put together with `(str a b)` and `(str/join \", \" xs)`"),
     (&["AtomicInteger", "AtomicLong", "AtomicReference"], "use an atom instead: `(def n (atom 0)) (swap! n inc) @n`"),
     (
         &["Random", "SecureRandom", "ThreadLocalRandom"],

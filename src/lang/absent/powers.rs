@@ -241,7 +241,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "add!",
             "list-append",
             ".push",
-            ".append",
             "cl-pushnew",
         ],
         "collections are not changed in place: `(conj xs x)` gives a new one; collect with `(map f xs)`, `(filter p xs)` or `(reduce (fn [acc x] (conj acc x)) [] xs)`, or in an atom: `(swap! a conj x)`",

@@ -256,7 +256,9 @@ fn delay_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Cell(handle) if !matches!(handle.cell_kind(), CellKind::Transient | CellKind::Matcher) => {
+        Value::Cell(handle)
+            if !matches!(handle.cell_kind(), CellKind::Transient | CellKind::Matcher | CellKind::Text) =>
+        {
             machine.realise(&handle)
         }
         Value::Var(name) => machine.var_value(&name),

@@ -80,6 +80,24 @@ pub const TABLE: &[Builtin] = &[
         digit,
     ),
     Builtin::new(
+        "Character/forDigit",
+        &["[digit radix]"],
+        "The character of a digit in a radix; the null character if it has none.",
+        &[("(Character/forDigit 11 16)", "\\b")],
+        |_, arguments| {
+            let radix = radix(&arguments[1])?;
+            let digit = u32::try_from(integer(&arguments[0])?).ok();
+            Ok(Value::Char(digit.and_then(|digit| char::from_digit(digit, radix)).unwrap_or('\0')))
+        },
+    ),
+    Builtin::new(
+        "Character/isSpaceChar",
+        &["[c]"],
+        "True for a space or separator of Unicode, and false for tabs and ends of lines.",
+        &[("(Character/isSpaceChar \\space)", "true"), ("(Character/isSpaceChar \\tab)", "false")],
+        |_, arguments| test(arguments, |c| c.is_whitespace() && !c.is_control()),
+    ),
+    Builtin::new(
         "char-name-string",
         &["[c]"],
         "The name of a character, such as \"newline\"; nil if it has none.",
@@ -180,9 +198,14 @@ fn numeric_value(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn digit(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let radix = integer(&arguments[1])?;
-    let Some(radix) = u32::try_from(radix).ok().filter(|radix| (2..=36).contains(radix)) else {
-        return Err(Error::unmet("ArgumentError", format!("a radix from 2 to 36, got {radix}")).into());
-    };
+    let radix = radix(&arguments[1])?;
     Ok(Value::Int(character(&arguments[0])?.to_digit(radix).map_or(-1, i64::from)))
+}
+
+fn radix(value: &Value) -> Result<u32, Error> {
+    let radix = integer(value)?;
+    u32::try_from(radix)
+        .ok()
+        .filter(|radix| (2..=36).contains(radix))
+        .ok_or_else(|| Error::unmet("ArgumentError", format!("a radix from 2 to 36, got {radix}")))
 }

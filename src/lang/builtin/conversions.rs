@@ -129,6 +129,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("exact->inexact", "double"),
     ("Integer/parseInt", "Long/parseLong"),
     ("Integer/valueOf", "Long/valueOf"),
+    ("BigInteger/valueOf", "long"),
     ("Integer.", "Long/valueOf"),
     ("Long.", "Long/valueOf"),
     ("Double.", "Double/valueOf"),

@@ -319,6 +319,15 @@ fn rounding(value: &Value) -> Result<RoundingMode, Error> {
 
 /// Returns the value of a constant of Java's `RoundingMode`; `None` for any other name.
 pub fn constant(name: &str) -> Option<Value> {
+    let whole = match name {
+        "BigDecimal/ZERO" => Some(0),
+        "BigDecimal/ONE" => Some(1),
+        "BigDecimal/TEN" => Some(10),
+        _ => None,
+    };
+    if let Some(whole) = whole {
+        return Some(made(BigDecimal::from(whole)));
+    }
     let base = name.strip_prefix("java.math.").unwrap_or(name).strip_prefix("RoundingMode/")?;
     let keyword = Value::keyword(&base.to_lowercase().replace('_', "-"));
     rounding(&keyword).ok().map(|_| keyword)

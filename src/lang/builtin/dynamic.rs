@@ -2,7 +2,7 @@
 
 use super::arguments::take;
 use crate::error::{Error, Outcome};
-use crate::machine::{Global, Machine};
+use crate::machine::{Capture, Global, Machine};
 use crate::native::{Builtin, Conduct};
 use crate::value::Value;
 use crate::value::print::Settings;
@@ -102,9 +102,9 @@ fn set_dynamic(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 
 fn with_out_str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let depth = machine.core.captured.len();
-    machine.core.captured.push(String::new());
+    machine.core.captured.push(Capture::default());
     let result = machine.call(&arguments[0], &mut []);
-    let text = machine.core.captured.drain(depth..).next().unwrap_or_default();
+    let Capture { text, .. } = machine.core.captured.drain(depth..).next().unwrap_or_default();
     result?;
     machine.reserve(text.len() as u64)?;
     Ok(Value::string(&text))

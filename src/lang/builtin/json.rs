@@ -1,6 +1,7 @@
 //! JSON text to values and back.
 
 use super::arguments::{string, take};
+use super::builders::{add, builder};
 use super::options::{FLAG, FUNCTION};
 use super::text::ask_for_copy;
 use crate::error::{Error, Outcome};
@@ -36,11 +37,13 @@ pub const TABLE: &[Builtin] = &[
         &["[x & options]"],
         "The value as JSON text.\n\
          Options: `:indent true` writes one entry per line, `:indent 4` with that many spaces (true: 2) a level; \
-         `:key-fn f` makes the text of each key; `:escape-unicode true` writes characters beyond ASCII as `\\u00e9`, \
+         `:key-fn f` makes the text of each key; `:value-fn f` replaces each value of a map by that of `(f key value)`, \
+         outermost first; `:escape-unicode true` writes characters beyond ASCII as `\\u00e9`, \
          `:escape-slash true` writes `/` as `\\/`.",
         &[
             ("(json/write {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),
             ("(json/write {:a 1} :key-fn #(str/upper-case (name %)))", "\"{\\\"A\\\":1}\""),
+            ("(json/write {:a 1 :b 2} :value-fn (fn [k v] (if (= k :b) \"x\" v)))", "\"{\\\"a\\\":1,\\\"b\\\":\\\"x\\\"}\""),
         ],
         write,
     )
@@ -62,6 +65,7 @@ static WRITE: OptionSet = OptionSet {
     accepted: &[
         OptionSpec::new("indent", &INDENT).or(&["pretty"]),
         OptionSpec::new("key-fn", &FUNCTION),
+        OptionSpec::new("value-fn", &FUNCTION),
         OptionSpec::new("escape-unicode", &FLAG),
         OptionSpec::new("escape-slash", &FLAG),
     ],
@@ -160,12 +164,53 @@ fn with_values(machine: &mut Machine, value: Value, function: &Value) -> Outcome
     })
 }
 
+/// Replaces each value of a map by the function's result for its key and itself, and then the values in that; as in
+/// data.json, a result that is the function omits the entry.
+fn with_written_values(machine: &mut Machine, value: Value, function: &Value) -> Outcome<Value> {
+    machine.check_stack()?;
+    machine.charge(1)?;
+    Ok(match value {
+        Value::Map(map) => {
+            let mut out = (*map).clone();
+            for (key, value) in map.iter() {
+                let value = machine.call2(function, key.clone(), value.clone())?;
+                if value == *function {
+                    out.remove(key);
+                } else {
+                    out.insert(key.clone(), with_written_values(machine, value, function)?);
+                }
+            }
+            Value::Map(Arc::new(out))
+        }
+        Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Lazy(_) => {
+            let mut out = Vec::new();
+            for item in machine.items(value)? {
+                out.push(with_written_values(machine, item, function)?);
+                machine.grown(out.len())?;
+            }
+            Value::vector(out)
+        }
+        other => other,
+    })
+}
+
 fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // data.json's `(write x writer)`.
+    if let Some(cell) = arguments.get(1).and_then(builder).cloned() {
+        arguments[1] = take(arguments, 0);
+        let text = write(machine, &mut arguments[1..])?;
+        add(machine, &cell, string(&text)?)?;
+        return Ok(Value::Nil);
+    }
     let value = take(arguments, 0);
     let given = WRITE.read(&mut arguments[1..])?;
     let layout = json::Layout {
         indent: given.get("indent").and_then(indent).flatten(),
         key_function: given.get("key-fn").cloned(),
+    };
+    let value = match given.get("value-fn") {
+        Some(function) => with_written_values(machine, value, function)?,
+        None => value,
     };
     let mut text = json::write(machine, &value, &layout)?;
     if given.is_on("escape-unicode") {

@@ -149,7 +149,7 @@ pub(super) fn collection_first(arguments: &mut [Value]) {
     }
 }
 
-fn get(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn get(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     collection_first(arguments);
     match arguments {
         [collection, key, default] => machine.look_up(collection, key, std::mem::take(default)),

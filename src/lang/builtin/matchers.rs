@@ -4,7 +4,7 @@
 //! the most recent match, and the byte offsets of its groups.
 
 use super::arguments::{take, whole};
-use super::regex::{Found, Search, compile_running, groups, matches};
+use super::regex::{Found, Search, at_start, compile_running, groups, matches};
 use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::error::{Error, Outcome};
@@ -34,15 +34,21 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         ".find",
-        &["[matcher]", "[coll pred]"],
-        "True if the matcher finds another match, available from `re-groups` and `.group`; for a collection, the first \
-         item for which `pred` is true, as in JavaScript.",
+        &["[matcher]", "[matcher from]", "[coll pred]"],
+        "True if the matcher finds another match, or the first one from an index on, available from `re-groups` and \
+         `.group`; for a collection, the first item for which `pred` is true, as in JavaScript.",
         &[
             ("(let [m (re-matcher #\"\\d\" \"1\")] [(.find m) (.group m) (.find m)])", "[true \"1\" false]"),
             ("(.find [1 2 3] even?)", "2"),
         ],
         |machine, arguments| match arguments {
             [matcher] => next(machine, matcher).map(|found| Value::Bool(!found.is_nil())),
+            [Value::Cell(cell), from] if cell.cell_kind() == CellKind::Matcher => {
+                let index = whole(from)?;
+                let matcher = take(arguments, 0);
+                begin_at(machine, &matcher, index)?;
+                next(machine, &matcher).map(|found| Value::Bool(!found.is_nil()))
+            }
             _ => find_if(machine, arguments),
         },
     ),
@@ -52,6 +58,28 @@ pub const TABLE: &[Builtin] = &[
         "True if the regex, which may be given as a string, or that of a matcher, matches the whole string.",
         &[("(.matches \"ab\" \"a.\")", "true")],
         matches_whole,
+    ),
+    Builtin::new(
+        ".lookingAt",
+        &["[matcher]"],
+        "True if the regex of a matcher matches at the start of its text; the match is available from `.group`.",
+        &[("(.lookingAt (re-matcher #\"a+\" \"aab\"))", "true"), ("(.lookingAt (re-matcher #\"b\" \"ab\"))", "false")],
+        looking_at,
+    ),
+    Builtin::new(
+        ".reset",
+        &["[matcher]", "[matcher s]"],
+        "Makes a matcher begin anew, in another text if one is given; returns the matcher.",
+        &[("(let [m (re-matcher #\"a\" \"a\")] [(.find m) (.find m) (.find (.reset m))])", "[true false true]")],
+        |machine, arguments| {
+            if let Some(text) = arguments.get(1) {
+                let text = Value::string(&textual(machine, text)?);
+                let content = Content { text, ..content(machine, &arguments[0])? };
+                keep(machine, &arguments[0], content)?;
+            }
+            begin_at(machine, &arguments[0], 0)?;
+            Ok(take(arguments, 0))
+        },
     ),
     Builtin::new(
         ".group",
@@ -176,6 +204,35 @@ pub fn next(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
     let found = content.found.clone();
     keep(machine, matcher, content)?;
     Ok(found)
+}
+
+/// Forgets the match of a matcher, and lets it search from an index on.
+fn begin_at(machine: &mut Machine, matcher: &Value, index: i64) -> Outcome<()> {
+    let content = content(machine, matcher)?;
+    let Value::Str(text) = &content.text else { return Err(crate::eval::internal_error().into()) };
+    machine.charge(text.finding_effort())?;
+    let Some(place) = usize::try_from(index).ok().and_then(|index| text.place_of(index)) else {
+        let message = format!("index {index} is out of range: the text has {} characters", text.count());
+        return Err(Error::new("IndexOutOfBounds", message).into());
+    };
+    let from = Value::Int(place as i64);
+    keep(machine, matcher, Content { from, found: Value::Nil, places: Value::Nil, ..content })
+}
+
+/// Matches the regex of a matcher at the start of its text.
+fn looking_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let content = content(machine, &arguments[0])?;
+    let (regex, text) = (at_start(machine, &content.regex)?, content.text.clone());
+    let mut search = Search::new(&regex, text.as_str().unwrap_or_default());
+    let (found, places) = match search.next(machine)? {
+        Some(found) => (groups(machine, &found)?, places_of(&found)),
+        None => (Value::Nil, Value::Nil),
+    };
+    let is_found = !found.is_nil();
+    let next = || search.place().map_or(Value::Nil, |at| Value::Int(at as i64));
+    let from = if is_found { next() } else { content.from.clone() };
+    keep(machine, &arguments[0], Content { from, found, places, ..content })?;
+    Ok(Value::Bool(is_found))
 }
 
 /// True if a regex, or that of a matcher, matches a whole string.

@@ -186,6 +186,12 @@ pub fn constant(name: &str) -> Option<Value> {
         "Double/POSITIVE_INFINITY" => Value::Float(f64::INFINITY),
         "Double/NEGATIVE_INFINITY" => Value::Float(f64::NEG_INFINITY),
         "Double/NaN" => Value::Float(f64::NAN),
+        "BigInteger/ZERO" => Value::Int(0),
+        "BigInteger/ONE" => Value::Int(1),
+        "BigInteger/TWO" => Value::Int(2),
+        "BigInteger/TEN" => Value::Int(10),
+        "Boolean/TRUE" => Value::Bool(true),
+        "Boolean/FALSE" => Value::Bool(false),
         _ => return None,
     })
 }

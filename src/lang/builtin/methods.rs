@@ -170,6 +170,45 @@ pub const TABLE: &[Builtin] = &[
         },
     ),
     Builtin::new(
+        ".get",
+        &["[coll key]", "[coll key default]"],
+        "The value of a key of a map, or the item at an index of a list or vector, as in Java.",
+        &[("(.get {:a 1} :a)", "1"), ("(.get '(1 2) 0)", "1")],
+        |machine, arguments| match &arguments[0] {
+            Value::Vector(_) | Value::List(_) | Value::Lazy(_) => super::sequences::ends::nth(machine, arguments),
+            Value::Map(_) | Value::Set(_) | Value::Cell(_) => super::maps::get(machine, arguments),
+            other => Err(Error::expected("a map, a list or a vector", other).into()),
+        },
+    ),
+    Builtin::new(
+        ".getBytes",
+        &["[s]", "[s charset]"],
+        "The bytes of the text in UTF-8, from -128 to 127, as a vector; `(String. bytes)` is the text again.",
+        &[("(.getBytes \"aé\")", "[97 -61 -87]")],
+        |machine, arguments| {
+            if let Some(charset) = arguments.get(1).filter(|charset| !is_utf_8(charset)) {
+                return Err(Error::expected("\"UTF-8\" as the charset", charset).into());
+            }
+            let text = textual(machine, &arguments[0])?;
+            machine.reserve_values(text.len() as u64)?;
+            machine.charge(text.len() as u64 / 8)?;
+            Ok(Value::vector(text.bytes().map(|byte| Value::Int(i64::from(byte as i8))).collect()))
+        },
+    ),
+    Builtin::new("text-of-bytes*", &["[bytes]"], "The text that bytes are in UTF-8.", &[], |machine, arguments| {
+        let mut bytes = Vec::new();
+        for item in machine.items(take(arguments, 0))? {
+            machine.charge(1)?;
+            let number = integer(&item)?;
+            // Bytes may be signed, as Java's are.
+            match u8::try_from(number).ok().or_else(|| i8::try_from(number).ok().map(|byte| byte as u8)) {
+                Some(byte) => bytes.push(byte),
+                None => return Err(Error::expected("a byte, from -128 to 255", &item).into()),
+            }
+        }
+        Ok(Value::string(&String::from_utf8_lossy(&bytes)))
+    }),
+    Builtin::new(
         "into-array",
         &["[coll]", "[type coll]"],
         "The items as a vector; arrays are vectors.",
@@ -205,7 +244,6 @@ pub const TABLE: &[Builtin] = &[
 /// Aliases of methods that exist as functions, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     (".size", "count"),
-    (".get", "get"),
     (".getOrDefault", "get"),
     (".containsKey", "contains?"),
     (".values", "vals"),
@@ -237,6 +275,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".min", "min"),
     (".max", "max"),
     (".matcher", "re-matcher"),
+    (".lines", "str/split-lines"),
+    (".toArray", "vec"),
+    ("Arrays/asList", "vec"),
+    ("Character/compare", ".compareTo"),
+    (".subSequence", "subs"),
     (".remainder", "rem"),
     (".abs", "abs"),
     (".intValue", "long"),
@@ -257,6 +300,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Pattern/compile", "re-pattern"),
     ("java.util.regex.Pattern/compile", "re-pattern"),
 ];
+
+/// True for the name of UTF-8.
+fn is_utf_8(charset: &Value) -> bool {
+    charset.as_str().is_some_and(|name| name.eq_ignore_ascii_case("utf-8") || name.eq_ignore_ascii_case("utf8"))
+}
 
 fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {

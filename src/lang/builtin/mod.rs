@@ -7,6 +7,7 @@
 pub mod arguments;
 mod arithmetic;
 mod bits;
+mod builders;
 mod cells;
 mod chance;
 mod characters;

@@ -362,10 +362,23 @@ pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Va
 /// # Errors
 /// Returns an error if a limit is exceeded.
 pub fn anchored(machine: &mut Machine, regex: &Pattern) -> Outcome<Arc<Pattern>> {
-    match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
+    between(machine, regex, "\\z")
+}
+
+/// Returns the regex that matches only at the start of a text.
+///
+/// # Errors
+/// Returns an error if a limit is exceeded.
+pub fn at_start(machine: &mut Machine, regex: &Pattern) -> Outcome<Arc<Pattern>> {
+    between(machine, regex, "")
+}
+
+/// Returns the regex that matches only from the start of a text to what `end` matches.
+fn between(machine: &mut Machine, regex: &Pattern, end: &str) -> Outcome<Arc<Pattern>> {
+    match compile_running(machine, &format!("\\A(?:{}){end}", regex.as_str())) {
         Ok(anchored) => Ok(anchored),
         // A trailing comment under the `x` flag swallows the closing parenthesis; a newline ends the comment.
-        Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str())),
+        Err(_) => compile_running(machine, &format!("\\A(?:{}\n){end}", regex.as_str())),
     }
 }
 

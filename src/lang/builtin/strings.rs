@@ -161,8 +161,6 @@ pub const TABLE: &[Builtin] = &[
 /// Java's names and those of other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("string-append", "str"),
-    ("String/valueOf", "str"),
-    (".concat", "str"),
     ("substring", "subs"),
     (".substring", "subs"),
     ("string-length", "count"),

@@ -55,6 +55,10 @@ impl Builder {
             Value::Float(number) if number.is_infinite() => {
                 self.push(machine, if *number > 0.0 { "Infinity" } else { "-Infinity" })
             }
+            builder if let Some(cell) = super::builders::builder(builder) => {
+                let text = super::builders::content(machine, cell)?;
+                self.push(machine, text.as_str())
+            }
             other => match own_text(machine, other)? {
                 Some(Value::Str(text)) => self.push(machine, text.as_str()),
                 Some(other) => Err(Error::expected("a string from `toString`", &other).into()),
@@ -147,6 +151,11 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
         Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => Err(Error::expected("a string", value)
             .suggest("for the items of a collection use `map`; `str/join` makes one string of them")
             .into()),
+        builder if let Some(cell) = super::builders::builder(builder) => {
+            let text = super::builders::content(machine, cell)?;
+            pay(machine, text.as_str())?;
+            Ok(Cow::Owned(text.as_str().to_string()))
+        }
         other => Err(Error::expected("a string", other).into()),
     }
 }

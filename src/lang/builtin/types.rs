@@ -188,10 +188,13 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
     Type("clojure.lang.ITransientCollection", |value| is_cell(value, CellKind::Transient)),
     Type("java.util.regex.Matcher", |value| is_cell(value, CellKind::Matcher)),
+    Type("java.lang.StringBuilder", |value| is_cell(value, CellKind::Text)),
+    Type("java.io.StringWriter", |value| is_cell(value, CellKind::Text)),
     Type("clojure.lang.IDeref", |value| {
         matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_))
             && !is_cell(value, CellKind::Transient)
             && !is_cell(value, CellKind::Matcher)
+            && !is_cell(value, CellKind::Text)
     }),
     Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
 ];
@@ -293,6 +296,7 @@ pub fn class_name(value: &Value) -> Value {
             CellKind::Delay => "clojure.lang.Delay",
             CellKind::Var => "clojure.lang.Var",
             CellKind::Matcher => "java.util.regex.Matcher",
+            CellKind::Text => "java.lang.StringBuilder",
             CellKind::Lazy => "clojure.lang.LazySeq",
             CellKind::Unknown => "java.lang.Object",
         },

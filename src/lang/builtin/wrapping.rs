@@ -4,7 +4,7 @@
 use super::arguments::integer;
 use super::arithmetic::{Operation, mixed, overflow};
 use super::conversions::long;
-use crate::error::Outcome;
+use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
@@ -115,6 +115,54 @@ pub const TABLE: &[Builtin] = &[
         "The number of set bits in the integer.",
         &[("(Long/bitCount 255)", "8")],
         |_, arguments| Ok(Value::Int(i64::from(integer(&arguments[0])?.count_ones()))),
+    ),
+    Builtin::new(
+        "Long/numberOfTrailingZeros",
+        &["[x]"],
+        "The number of zero bits below the lowest set bit; 64 for 0.",
+        &[("(Long/numberOfTrailingZeros 8)", "3")],
+        |_, arguments| Ok(Value::Int(i64::from(integer(&arguments[0])?.trailing_zeros()))),
+    ),
+    Builtin::new(
+        "Long/numberOfLeadingZeros",
+        &["[x]"],
+        "The number of zero bits above the highest set bit, of 64.",
+        &[("(Long/numberOfLeadingZeros 1)", "63")],
+        |_, arguments| Ok(Value::Int(i64::from(integer(&arguments[0])?.leading_zeros()))),
+    ),
+    Builtin::new(
+        "Integer/numberOfTrailingZeros",
+        &["[x]"],
+        "The number of zero bits below the lowest set bit; 32 for 0.",
+        &[("(Integer/numberOfTrailingZeros 8)", "3")],
+        |_, arguments| Ok(Value::Int(i64::from((int(&arguments[0])?).trailing_zeros()))),
+    ),
+    Builtin::new(
+        "Integer/numberOfLeadingZeros",
+        &["[x]"],
+        "The number of zero bits above the highest set bit, of 32.",
+        &[("(Integer/numberOfLeadingZeros 1)", "31")],
+        |_, arguments| Ok(Value::Int(i64::from(int(&arguments[0])?.leading_zeros()))),
+    ),
+    Builtin::new(
+        "Long/highestOneBit",
+        &["[x]"],
+        "The integer with its highest set bit alone.",
+        &[("(Long/highestOneBit 10)", "8"), ("(Long/highestOneBit 0)", "0")],
+        |_, arguments| {
+            let number = integer(&arguments[0])?;
+            Ok(Value::Int(if number == 0 { 0 } else { (1_u64 << (63 - number.leading_zeros())) as i64 }))
+        },
+    ),
+    Builtin::new(
+        "Long/lowestOneBit",
+        &["[x]"],
+        "The integer with its lowest set bit alone.",
+        &[("(Long/lowestOneBit 12)", "4")],
+        |_, arguments| {
+            let number = integer(&arguments[0])?;
+            Ok(Value::Int(number & number.wrapping_neg()))
+        },
     ),
     Builtin::new(
         "Integer/toBinaryString",
@@ -234,6 +282,12 @@ fn exact(
 }
 
 /// Returns the bits of an integer: the low 32 bits if it fits Java's `int`, otherwise all 64.
+/// Returns an integer of 32 bits.
+fn int(value: &Value) -> Result<i32, Error> {
+    let number = integer(value)?;
+    i32::try_from(number).map_err(|_| Error::expected("an integer of 32 bits", value))
+}
+
 fn short(value: &Value) -> Outcome<u64> {
     let number = integer(value)?;
     Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))

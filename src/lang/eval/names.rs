@@ -14,6 +14,7 @@ use crate::value::list::List;
 use crate::value::map::{Map, kebab};
 use crate::value::pattern::Pattern;
 use crate::value::set::Set;
+use crate::value::text::split_name;
 use crate::value::walk::{Cursor, Pace};
 use crate::value::{Annotated, Value};
 use std::sync::Arc;
@@ -145,6 +146,7 @@ fn without_package(name: &str) -> Option<&str> {
         "java.util.regex.",
         "java.util.",
         "java.text.",
+        "java.io.",
         "java.time.format.",
         "java.time.",
     ];
@@ -170,7 +172,12 @@ impl Machine {
 
     /// The error for a name without a meaning.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
-        if let Some(message) = crate::absent::advice(name) {
+        // `clojure.string/length`, `s/length`: the advice on `str/length`.
+        let own = self.unaliased(name);
+        let (namespace, base) = split_name(own.as_deref().unwrap_or(name));
+        let meant = namespace.map(|namespace| format!("{}/{base}", self.core.registry.namespace_meant(namespace)));
+        let advice = crate::absent::advice(name).or_else(|| crate::absent::advice(meant.as_deref()?));
+        if let Some(message) = advice {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
         }
         if crate::expand::SPECIAL_FORMS.contains(&name) || crate::expand::macro_names().any(|n| n == name) {

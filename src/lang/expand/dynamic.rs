@@ -7,7 +7,22 @@ use crate::form::Form;
 
 /// `(binding [*name* value] …)`: rebinds definitions during the body, in this branch.
 pub fn binding(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    meanwhile(expander, form, rest, "core/binding*")
+    let pairs = pairs_of_names(expander, form, rest)?;
+    let is_out = |pair: &[Form]| pair[0].as_symbol().is_some_and(|name| name.rsplit('/').next() == Some("*out*"));
+    let Some(at) = pairs.chunks_exact(2).position(is_out) else {
+        return meanwhile(expander, form, rest, "core/binding*");
+    };
+    // Prints go to a writer.
+    let mut others = pairs.to_vec();
+    let writer = others.drain(2 * at..2 * at + 2).next_back().unwrap_or_else(|| super::nil(form.span));
+    let body = match others.is_empty() {
+        true => thunk(&rest[1..], form.span),
+        false => {
+            let inner = followed(Form::vector(others, rest[0].span), &rest[1..]);
+            thunk(&[call("binding", inner, form.span)], form.span)
+        }
+    };
+    Ok(call("core/with-writer*", vec![writer, body], form.span))
 }
 
 /// `(with-redefs [f g] …)`: rebinds definitions during the body, in all branches.

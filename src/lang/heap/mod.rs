@@ -32,6 +32,8 @@ pub enum CellKind {
     Var,
     /// `(re-matcher regex s)`
     Matcher,
+    /// `(StringBuilder.)`
+    Text,
     /// `(lazy-seq …)` and the results of the lazy builtins
     Lazy,
     /// The result of a call that a rehearsal did not make; the content is the name of the tool.
@@ -63,6 +65,7 @@ impl Handle {
             CellKind::Delay => "a delay",
             CellKind::Var => "a var",
             CellKind::Matcher => "a matcher",
+            CellKind::Text => "a string builder",
             CellKind::Lazy => "a lazy sequence",
             CellKind::Unknown => "an unknown result",
         }

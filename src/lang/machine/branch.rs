@@ -23,9 +23,18 @@ pub struct Branch {
     pub(crate) counts: Option<Arc<Handle>>,
 }
 
+/// A capture of what is printed.
+#[derive(Default)]
+pub(crate) struct Capture {
+    /// The text that has been printed, and is not in the string builder yet.
+    pub(crate) text: String,
+    /// The string builder into which it goes, if any.
+    pub(crate) into: Option<Arc<Handle>>,
+}
+
 /// The print captures and input texts of a branch, removed from the core while it waits.
 pub(crate) struct Streams {
-    pub(crate) captured: Vec<String>,
+    pub(crate) captured: Vec<Capture>,
     pub(crate) inputs: Vec<(Text, usize)>,
 }
 

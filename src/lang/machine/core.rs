@@ -1,7 +1,7 @@
 //! The state shared by the branches of an evaluation, including what persists from one evaluation of a session to the
 //! next.
 
-use super::{CountedCalls, LookUps, Object};
+use super::{Capture, CountedCalls, LookUps, Object};
 use crate::error::{Error, Halt};
 use crate::heap::{Handle, Heap};
 use crate::host::{CallRecord, HostAccess};
@@ -42,7 +42,7 @@ pub struct Core {
     /// The printed output, up to the output limit.
     pub prints: String,
     /// The buffers that capture prints while a `with-out-str` runs, the innermost last.
-    pub captured: Vec<String>,
+    pub(crate) captured: Vec<Capture>,
     /// The input texts of the active `with-in-str`, each with its read position in bytes, the innermost last.
     pub inputs: Vec<(Text, usize)>,
     /// The number of printed bytes beyond the output limit.
@@ -418,7 +418,7 @@ impl Core {
     /// Prints text: to the innermost capture, or to the output, within its limit, and to the host.
     pub fn print(&mut self, text: &str) {
         if let Some(captured) = self.captured.last_mut() {
-            captured.push_str(text);
+            captured.text.push_str(text);
             return;
         }
         self.host.print(text);

@@ -18,7 +18,7 @@ mod waiting;
 
 pub use bindings::{Binding, Bindings};
 pub use branch::Branch;
-pub(crate) use branch::{Event, Turn, Turns};
+pub(crate) use branch::{Capture, Event, Turn, Turns};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
 pub use counted::CountedCalls;

@@ -142,7 +142,7 @@ impl<'m> Decoder<'m> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
                 if let (
-                    kind @ ("atom" | "volatile" | "transient" | "delay" | "local-var" | "matcher" | "lazy"),
+                    kind @ ("atom" | "volatile" | "transient" | "delay" | "local-var" | "matcher" | "text" | "lazy"),
                     [_, _, ..],
                 ) = row_parts(content)
                 {
@@ -448,6 +448,7 @@ fn cell_kind(name: &str) -> CellKind {
         "delay" => CellKind::Delay,
         "local-var" => CellKind::Var,
         "matcher" => CellKind::Matcher,
+        "text" => CellKind::Text,
         "unknown" => CellKind::Unknown,
         _ => CellKind::Lazy,
     }

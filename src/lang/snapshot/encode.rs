@@ -423,6 +423,7 @@ impl<'m> Encoder<'m> {
             CellKind::Delay => "delay",
             CellKind::Var => "local-var",
             CellKind::Matcher => "matcher",
+            CellKind::Text => "text",
             CellKind::Unknown => "unknown",
             CellKind::Lazy => "lazy",
         };

@@ -17,10 +17,11 @@ pub use decode::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR, decode, forms};
 pub use encode::encode;
 pub use failure::{EncodeError, EncodeReason};
 
-/// Format version that this code writes in the first row: `(lispbox-session 4)`. The decoder reads all versions from 1
+/// Format version that this code writes in the first row: `(lispbox-session 5)`. The decoder reads all versions from 1
 /// on; version 1 has neither `counts` nor `pair`, version 2 neither the classes of `catch` nor names such as
-/// `/session/fork`, version 3 no views.
-const VERSION: i64 = 4;
+/// `/session/fork`, version 3 no views, version 4 neither
+/// string builders nor the names of functions that `def` defines.
+const VERSION: i64 = 5;
 
 /// Maximum nesting depth of a value within a row.
 const ROW_NESTING: u32 = 100;

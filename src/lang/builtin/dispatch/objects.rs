@@ -5,12 +5,24 @@
 
 use super::methods::{add, implemented, is_of_protocol, multimethod};
 use crate::builtin::arguments::take;
-use crate::error::{Error, Outcome};
+use crate::builtin::builders::{builder, content};
+use crate::error::{Error, Outcome, Signal};
 use crate::machine::{Global, Machine};
-use crate::native::Builtin;
+use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
 use crate::value::function::Bound;
 use std::sync::Arc;
+
+/// Builtins defined in this module.
+pub const TABLE: &[Builtin] = &[Builtin::new(
+    "object-call*",
+    &["[name f x & args]"],
+    "Call of a method that the language has.",
+    &[],
+    object_call,
+)
+.passing_on()
+.with_intrinsic(Intrinsic::ObjectCall)];
 
 /// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&INVOKE];
@@ -105,6 +117,97 @@ pub fn object_method(machine: &mut Machine, value: &Value, name: &str) -> Outcom
     }
 }
 
+/// Methods of string builders that read or change the builder itself, not its text.
+const OF_BUILDERS: &[&str] = &[
+    ".append",
+    ".write",
+    ".insert",
+    ".delete",
+    ".deleteCharAt",
+    ".setCharAt",
+    ".setLength",
+    ".reverse",
+    ".flush",
+    ".close",
+    ".equals",
+    ".getClass",
+    ".hashCode",
+];
+
+/// Implements `(.length x)`, where `.length` is a function of the language: nil has no methods, a record may have a field
+/// or a method of that name, and a string builder is read like its text.
+fn object_call(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (Value::Symbol(name), function) = (take(arguments, 0), take(arguments, 1)) else {
+        return Err(crate::eval::internal_error().into());
+    };
+    let call = &mut arguments[2..];
+    match &call[0] {
+        Value::Nil => {
+            let error = Error::expected("an object", &Value::Nil)
+                .suggest(format!("nil has no methods: `(some-> x {name})` is nil for nil", name = name.as_str()));
+            return Err(Signal::from(error).by(name.as_str()));
+        }
+        Value::Map(map) if map.kind().is_some() => {
+            if let Some(result) = own_member(machine, name.as_str().trim_start_matches('.'), call)? {
+                return Ok(result);
+            }
+        }
+        object if is_text_only(name.as_str(), object) => {
+            return Err(Signal::from(Error::expected("a string", object)).by(name.as_str()));
+        }
+        object
+            if let Some(cell) = builder(object).cloned()
+                && !OF_BUILDERS.contains(&name.as_str()) =>
+        {
+            call[0] = Value::Str(content(machine, &cell)?);
+        }
+        _ => {}
+    }
+    machine.call(&function, call)
+}
+
+/// True for a collection as the object of a method that only strings have, and which would read its text.
+fn is_text_only(method: &str, object: &Value) -> bool {
+    match object {
+        Value::List(_) | Value::Lazy(_) => matches!(method, ".length") || is_of_texts(method),
+        Value::Vector(_) => is_of_texts(method),
+        Value::Map(_) => matches!(method, ".length" | ".contains" | ".indexOf" | ".lastIndexOf") || is_of_texts(method),
+        Value::Set(_) => matches!(method, ".length" | ".indexOf" | ".lastIndexOf") || is_of_texts(method),
+        _ => false,
+    }
+}
+
+fn is_of_texts(method: &str) -> bool {
+    matches!(method, ".toUpperCase" | ".toLowerCase" | ".startsWith" | ".endsWith")
+}
+
+/// Calls a method of the object, reads a field of the record, or calls a protocol function that its type implements, in
+/// this order; `None` if it has none of that name.
+fn own_member(machine: &mut Machine, name: &str, call: &mut [Value]) -> Outcome<Option<Value>> {
+    if let Some(method) = object_method(machine, &call[0], name)? {
+        return machine.call(&method, call).map(Some);
+    }
+    if let (Value::Map(map), 1) = (&call[0], call.len())
+        && let Some(Value::Vector(fields)) = map.fields()
+        && fields.iter().any(|field| matches!(field, Value::Keyword(field) if field.as_str() == name))
+    {
+        return Ok(map.get(&Value::keyword(name)).cloned());
+    }
+    let function = protocol_function(machine, name);
+    match function {
+        Some(function) if implemented(machine, &function, &call[0])?.is_some() => {
+            machine.call(&function, call).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Returns the session's function of that name if it is one of a protocol.
+fn protocol_function(machine: &Machine, name: &str) -> Option<Value> {
+    let defined = machine.core.globals.find(name)?;
+    machine.core.globals.get(defined).value.clone().filter(is_of_protocol)
+}
+
 /// Implements `(.area shape)`: calls a method of the object, reads a field of the record, or calls a protocol function,
 /// in this order.
 fn invoke(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -120,10 +223,8 @@ fn invoke(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     {
         return Ok(value.clone());
     }
-    let defined = machine.core.globals.find(&name);
-    let function = defined.and_then(|index| machine.core.globals.get(index).value.clone());
-    match function {
-        Some(function) if is_of_protocol(&function) => machine.call(&function, call),
-        _ => Err(machine.unknown_method(&format!(".{name}"))?.into()),
+    match protocol_function(machine, &name) {
+        Some(function) => machine.call(&function, call),
+        None => Err(machine.unknown_method(&format!(".{name}"))?.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! CSV to records and back, by the csv crate; fuel is charged row by row.
 
 use super::super::arguments::{string, take, text};
+use super::super::builders::{add, builder};
 use super::super::options::{FLAG, FUNCTION, Given, ITEMS, has_items};
 use super::super::text::{ask_for_copy, pay};
 use crate::error::{Error, Outcome, describe};
@@ -35,16 +36,16 @@ pub const TABLE: &[Builtin] = &[
             ("(csv/parse \"a;b\\n1;2.5\" :separator \\; :numbers true)", "[{:a 1, :b 2.5}]"),
             ("(csv/parse \"a,b\\n1,2\" :headers false)", "[[\"a\" \"b\"] [\"1\" \"2\"]]"),
         ],
-        |machine, arguments| parse(machine, arguments, &PARSE, true),
+        |machine, arguments| parse(machine, arguments, &PARSE, false),
     )
     .with_options(&PARSE),
     Builtin::new(
         "csv/read-csv",
         &["[s & options]"],
         "A vector of one vector per row, including the first row, like Clojure's data.csv; `csv/parse` returns maps. \
-         Options as for `csv/parse`.",
+         Options as for `csv/parse`; an empty line is a row of one empty cell, unless `:headers` makes maps.",
         &[("(csv/read-csv \"a,b\\n1,2\")", "[[\"a\" \"b\"] [\"1\" \"2\"]]")],
-        |machine, arguments| parse(machine, arguments, &READ, false),
+        |machine, arguments| parse(machine, arguments, &READ, true),
     )
     .with_options(&READ),
     Builtin::new(
@@ -159,7 +160,7 @@ fn mark(given: &Given, name: &str, default: u8) -> u8 {
     given.get(name).and_then(ascii).unwrap_or(default)
 }
 
-fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static OptionSet, headers: bool) -> Outcome<Value> {
+fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static OptionSet, is_raw: bool) -> Outcome<Value> {
     let given = options.read(&mut arguments[1..])?;
     let value = take(arguments, 0);
     let source = string(&value)?;
@@ -186,11 +187,22 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
         Some(names) if has_items(names) => Some(Header::of(machine.items(names.clone())?)?),
         _ => None,
     };
-    let by_name = named.map_or(headers, Value::is_truthy);
+    let by_name = named.map_or(!is_raw, Value::is_truthy);
     let key_function = given.get("key-fn");
     let mut rows = Vec::new();
     let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(unreadable)? {
+    let keeps_blank = is_raw && !by_name;
+    loop {
+        let place = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
+        for _ in 0..if keeps_blank { blank_lines(source, place) } else { 0 } {
+            machine.charge(1)?;
+            machine.reserve_values(4)?;
+            rows.push(Value::vector(vec![Value::string("")]));
+            machine.grown(rows.len())?;
+        }
+        if !reader.read_record(&mut record).map_err(unreadable)? {
+            break;
+        }
         machine.charge(1 + record.len() as u64 + record.as_slice().len() as u64 / 64)?;
         machine.reserve_values(4 * record.len() as u64)?;
         if !by_name {
@@ -203,6 +215,22 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], options: &'static Optio
         machine.grown(rows.len())?;
     }
     Ok(Value::vector(rows))
+}
+
+/// Returns the number of empty lines at a place where a record may begin.
+fn blank_lines(source: &str, place: usize) -> usize {
+    let bytes = source.as_bytes();
+    let mut rest = bytes.get(place..).unwrap_or_default();
+    // The end of a line may be left over from the record before.
+    if place > 0 && bytes[place - 1] == b'\r' && rest.first() == Some(&b'\n') {
+        rest = &rest[1..];
+    }
+    let mut lines = 0;
+    while let [b'\r', b'\n', behind @ ..] | [b'\r' | b'\n', behind @ ..] = rest {
+        lines += 1;
+        rest = behind;
+    }
+    lines
 }
 
 /// A quotation that no CSV has.
@@ -423,6 +451,13 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() > 1 && arguments[0].as_symbol().is_some_and(|name| name.as_str() == OUT) {
         let text = write(machine, &mut arguments[1..])?;
         machine.core.print(string(&text)?);
+        return Ok(Value::Nil);
+    }
+    if arguments.len() > 1
+        && let Some(cell) = builder(&arguments[0]).cloned()
+    {
+        let text = write(machine, &mut arguments[1..])?;
+        add(machine, &cell, string(&text)?)?;
         return Ok(Value::Nil);
     }
     let given = WRITE.read(&mut arguments[1..])?;

@@ -1,6 +1,7 @@
 //! The items at both ends of a sequence, the sequence without them, and the item at an index.
 
 use super::super::arguments::{take, whole};
+use super::super::builders::{builder, content};
 use super::super::matchers;
 use super::{as_seq, count_and_collection, count_of, is_number, or_empty, skip};
 use crate::error::{Error, Outcome};
@@ -296,6 +297,9 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             .into());
     }
     crate::eval::transients::open(machine, &mut arguments[0])?;
+    if let Some(cell) = builder(&arguments[0]).cloned() {
+        arguments[0] = Value::Str(content(machine, &cell)?);
+    }
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 
@@ -321,7 +325,7 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     Ok(Value::Int(counted as i64))
 }
 
-fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(crate) fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     crate::eval::transients::open(machine, &mut arguments[0])?;
     if let Some(groups) = matchers::last_groups(machine, &arguments[0]) {
         arguments[0] = Value::vector(groups);
