@@ -6,6 +6,7 @@
 
 use crate::error::Outcome;
 use crate::machine::Machine;
+use crate::native::Intrinsic;
 use crate::node::{Group, Node};
 use crate::value::Value;
 use std::sync::Arc;
@@ -23,12 +24,27 @@ impl Machine {
     /// # Errors
     /// Halts if a resource limit is exceeded.
     pub(crate) fn are_pure(&mut self, values: &[Value]) -> Outcome<bool> {
+        self.walk(values, None)
+    }
+
+    /// As [`are_pure`](Machine::are_pure), and whether one of them may call the function.
+    ///
+    /// # Errors
+    /// Halts if a resource limit is exceeded.
+    pub(crate) fn are_pure_and_call(&mut self, values: &[Value], function: &Value) -> Outcome<bool> {
+        match function {
+            Value::Closure(closure) => self.walk(values, Some(Arc::as_ptr(&closure.group))),
+            _ => Ok(false),
+        }
+    }
+
+    fn walk(&mut self, values: &[Value], called: Option<*const Group>) -> Outcome<bool> {
         let open = values.iter().map(|value| Open::Value(value.clone())).collect();
         let mut walk = Walk { machine: self, seen: Vec::new(), open, looked_at: 0 };
-        let are_pure = walk.all();
+        let holds = walk.all() && called.is_none_or(|called| walk.seen.contains(&called));
         let steps = walk.looked_at / NODES_A_STEP;
         self.charge(steps as u64)?;
-        Ok(are_pure)
+        Ok(holds)
     }
 }
 
@@ -84,6 +100,12 @@ impl Walk<'_> {
         }
     }
 
+    /// True for a call of a method whose name the session does not define: it calls no protocol function.
+    fn is_of_language(&self, call: &[Node]) -> bool {
+        let Some(Node::Constant(Value::Symbol(name))) = call.first() else { return false };
+        self.machine.core.globals.find(name.as_str().trim_start_matches('.')).is_none()
+    }
+
     fn functions_of(&mut self, values: &[Value]) {
         let functions = values.iter().filter(|value| value.is_function());
         self.open.extend(functions.cloned().map(Open::Value));
@@ -112,7 +134,12 @@ impl Walk<'_> {
                     self.group(&lambda.group);
                     true
                 }
-                Node::CallBuiltin(call) => call.native.is_none() && self.machine.core.registry.is_pure(call.builtin),
+                Node::CallBuiltin(call) => {
+                    call.native.is_none()
+                        && self.machine.core.registry.is_pure(call.builtin)
+                        && (call.builtin.intrinsic != Some(Intrinsic::ObjectCall)
+                            || self.is_of_language(&call.arguments))
+                }
                 _ => true,
             };
             if !is_pure || self.looked_at > MOST {

@@ -177,6 +177,13 @@ impl Expander<'_> {
         }
         let [_, name, values @ ..] = form.items_mut() else { return Ok(()) };
         self.expand_all(values)?;
+        // `(def f (fn [x] …))`: the function has the name of its definition, as that of a `defn`.
+        if let Some(FormKind::List(function)) = values.last_mut().map(|value| &mut value.kind)
+            && function.first().is_some_and(|head| head.is_symbol("fn*"))
+            && function.get(1).is_some_and(|next| matches!(next.kind, FormKind::List(_)))
+        {
+            function.insert(1, Form::new(FormKind::Str(plain(name).to_string()), name.span));
+        }
         if let Some(metadata) = name.metadata.as_deref_mut() {
             definitions::quote_hints(metadata);
             self.expand(metadata)?;

@@ -5,6 +5,7 @@
 //! unless a later form of the same program defines it.
 
 mod last_use;
+mod methods;
 mod names;
 mod partly;
 mod scope;
@@ -347,13 +348,19 @@ impl<'a> Resolver<'a> {
             return Ok(shortcut);
         }
         // A partial read adds two nodes around its arguments, a recursive join one.
-        let levels = if partly::is_partial(&callee) { 2 } else { usize::from(partly::joins(&callee)) };
+        let may_join = partly::joins(&callee) || partly::concatenates(&callee);
+        let levels = if partly::is_partial(&callee) { 2 } else { usize::from(may_join) };
         (0..levels).for_each(|_| self.frames.deeper());
         let mut arguments = self.forms(&items[1..])?;
         if partly::joins(&callee) {
             self.read_as_needed(&items[1..], &mut arguments)?;
+        } else if may_join {
+            self.concat_as_needed(&items[1..], &mut arguments)?;
         }
         (0..levels).for_each(|_| self.frames.shallower());
+        if methods::is_method(&items[0], &callee, &items[1..]) {
+            return self.call_of_method(&items[0], callee, arguments, span);
+        }
         let (builtin, native) = match &callee {
             Node::Constant(Value::Builtin(builtin)) => (Some(*builtin), None),
             Node::Constant(Value::Native(native)) => (Some(native.about), Some(native.clone())),

@@ -7,7 +7,7 @@
 use super::{Resolver, names::Meaning};
 use crate::error::Outcome;
 use crate::form::{Form, FormKind};
-use crate::native::{Builtin, Conduct, Reading};
+use crate::native::{Builtin, Conduct, Intrinsic, Reading};
 use crate::node::{CallBuiltin, Lambda, Node};
 use crate::value::Value;
 use std::collections::BTreeSet;
@@ -35,51 +35,153 @@ impl Resolver<'_> {
         Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments: Box::new([node]), span })))
     }
 
-    /// Makes the collection of a join lazy, if the join calls the function that it is in and all is pure: what is seen
-    /// when it runs.
+    /// Makes the collection of a join lazy, if the join calls the function that it is in, directly or through another one,
+    /// and all is pure: what is seen when it runs.
     pub(super) fn read_as_needed(&mut self, forms: &[Form], arguments: &mut [Node]) -> Outcome<()> {
         if arguments.len() != 2 || !self.frames.in_named_function() {
             return Ok(());
         }
-        // Sorted, so that the code is the same whenever it is resolved.
-        let (mut used, mut looked_at) = (BTreeSet::new(), 0);
-        let mut open: Vec<&Form> = forms.iter().collect();
-        while let Some(form) = open.pop() {
-            looked_at += 1;
-            match &form.kind {
-                FormKind::Symbol(name) => {
-                    used.insert(name.as_str());
+        let (used, looked_at) = symbols(forms);
+        self.names.charge(looked_at / 16)?;
+        let mut names = Vec::new();
+        if used.iter().any(|name| self.frames.is_around(name)) {
+            for name in used {
+                if self.frames.is_around(name) || self.frames.find(name).is_some() {
+                    names.push(name);
                 }
-                FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
-                    open.extend(items);
-                }
-                _ => {}
+            }
+            return self.wrap_as_read("core/as-read*", &names, &forms[1], &mut arguments[1]);
+        }
+        let Some(own) = self.function_around() else { return Ok(()) };
+        if self.frames.is_recursive() && self.is_local(&forms[1]) {
+            // The collection may be what a recursive call has returned.
+            return self.wrap_as_read("core/as-read*", &[&own], &forms[1], &mut arguments[1]);
+        }
+        // Functions whose results the join reads may call the one that it is in.
+        for name in inner_callees(&forms[0]) {
+            if self.frames.find(name).is_none() && self.is_definition(name) {
+                names.push(name);
             }
         }
-        self.names.charge(looked_at / 16)?;
-        if !used.iter().any(|name| self.frames.is_around(name)) {
+        if names.is_empty() {
             return Ok(());
         }
-        let span = forms[1].span;
-        let mut values = Vec::new();
-        for name in used {
-            if self.frames.is_around(name) || self.frames.find(name).is_some() {
-                values.push(self.name(name, span)?);
+        names.insert(0, &own);
+        self.wrap_as_read("core/as-read-through*", &names, &forms[1], &mut arguments[1])
+    }
+
+    /// Makes `(concat r (map f r))` lazy in a function that calls itself, if it is pure: where `r` is what such a call has
+    /// returned, each level doubles the items.
+    pub(super) fn concat_as_needed(&mut self, forms: &[Form], arguments: &mut [Node]) -> Outcome<()> {
+        // Each argument is compared with the others.
+        if !(2..=8).contains(&arguments.len()) || !self.frames.is_recursive() {
+            return Ok(());
+        }
+        let Some(own) = self.function_around() else { return Ok(()) };
+        let (used, looked_at) = symbols(forms);
+        self.names.charge(looked_at / 16)?;
+        if used.iter().any(|name| self.frames.is_around(name)) {
+            return Ok(());
+        }
+        for at in 0..arguments.len() {
+            let Some(name) = forms[at].as_symbol().filter(|_| self.is_local(&forms[at])) else { continue };
+            let is_read_again = |(other, form): (usize, &Form)| {
+                other != at
+                    && matches!(form.kind, FormKind::List(_))
+                    && symbols(std::slice::from_ref(form)).0.contains(name)
+            };
+            if forms.iter().enumerate().any(is_read_again) {
+                self.wrap_as_read("core/as-read*", &[&own], &forms[at], &mut arguments[at])?;
             }
         }
-        values.push(std::mem::replace(&mut arguments[1], Node::Constant(Value::Nil)));
-        let builtin = self.internal("core/as-read*")?;
-        let call = CallBuiltin { builtin, native: None, arguments: values.into(), span };
-        arguments[1] = Node::CallBuiltin(Box::new(call));
         Ok(())
     }
 
-    fn internal(&mut self, name: &str) -> Outcome<&'static Builtin> {
+    /// Returns the name of the innermost named function around, if code can refer to it: a method may have the name of
+    /// something else.
+    fn function_around(&mut self) -> Option<String> {
+        let name = self.frames.function_name()?.to_string();
+        let is_known = self.frames.find(&name).is_some() || self.own(&name).is_some() || self.is_definition(&name);
+        is_known.then_some(name)
+    }
+
+    /// True for the name of a definition of the session.
+    fn is_definition(&mut self, name: &str) -> bool {
+        matches!(self.names.meaning(name, &Vec::new), Ok(Meaning::Global(_)))
+    }
+
+    /// True for the name of a value that is bound within the function.
+    fn is_local(&mut self, form: &Form) -> bool {
+        form.as_symbol().is_some_and(|name| !self.frames.is_around(name) && self.frames.find(name).is_some())
+    }
+
+    /// Replaces a collection by a call of the builtin with the values of the names and the collection.
+    fn wrap_as_read(&mut self, builtin: &str, names: &[&str], form: &Form, argument: &mut Node) -> Outcome<()> {
+        let span = form.span;
+        let mut values = Vec::with_capacity(names.len() + 1);
+        for name in names {
+            values.push(self.name(name, span)?);
+        }
+        values.push(std::mem::replace(argument, Node::Constant(Value::Nil)));
+        let builtin = self.internal(builtin)?;
+        *argument = Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments: values.into(), span }));
+        Ok(())
+    }
+
+    /// Returns a builtin that programs cannot name.
+    pub(super) fn internal(&mut self, name: &str) -> Outcome<&'static Builtin> {
         match self.names.meaning(name, &Vec::new)? {
             Meaning::Builtin(builtin) => Ok(builtin),
             _ => Err(crate::error::Error::new("InternalError", format!("`{name}` is no builtin")).into()),
         }
     }
+}
+
+/// Returns the symbols in forms, sorted, so that the code is the same whenever it is resolved; and the number of forms.
+fn symbols(forms: &[Form]) -> (BTreeSet<&str>, u64) {
+    let (mut used, mut looked_at) = (BTreeSet::new(), 0);
+    let mut open: Vec<&Form> = forms.iter().collect();
+    while let Some(form) = open.pop() {
+        looked_at += 1;
+        match &form.kind {
+            FormKind::Symbol(name) => {
+                used.insert(name.as_str());
+            }
+            FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
+                open.extend(items);
+            }
+            _ => {}
+        }
+    }
+    (used, looked_at)
+}
+
+/// The heads of forms that are no calls.
+const SPECIAL: &[&str] =
+    &["and", "def", "do", "fn*", "if", "let*", "letfn*", "loop*", "or", "quote", "recur", "try", "var"];
+
+/// Returns the functions that are called for the collections of the inner bindings of a `for`, sorted.
+fn inner_callees(function: &Form) -> Vec<&str> {
+    let mut callees = BTreeSet::new();
+    let mut open = vec![function];
+    while let Some(form) = open.pop() {
+        let FormKind::List(items) = &form.kind else { continue };
+        if let [head, _, collection] = items.as_slice()
+            && head.is_symbol("core/for*")
+            && let Some(callee) = collection.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol)
+            && !callee.contains('/')
+            && !SPECIAL.contains(&callee)
+        {
+            callees.insert(callee);
+        }
+        open.extend(items);
+    }
+    callees.into_iter().collect()
+}
+
+/// True for `concat`.
+pub(super) fn concatenates(callee: &Node) -> bool {
+    matches!(callee, Node::Constant(Value::Builtin(builtin)) if builtin.intrinsic == Some(Intrinsic::Concat))
 }
 
 /// True for a builtin that may read a part of a sequence.

@@ -43,6 +43,8 @@ pub struct GroupFrame {
     siblings: Vec<String>,
     /// The names of its functions, including those that refer to themselves through their definitions.
     functions: Vec<String>,
+    /// True once one of its functions refers to one of them.
+    is_recursive: bool,
     /// Names captured so far.
     pub captured: Vec<String>,
     /// Names outside all functions, each with its resolved meaning.
@@ -93,6 +95,19 @@ impl Frames {
     /// True within a function that has a name.
     pub fn in_named_function(&self) -> bool {
         self.around.iter().any(|(group, _)| !group.functions.is_empty())
+    }
+
+    /// Returns the name of the innermost function around the current form that has a name.
+    pub fn function_name(&self) -> Option<&str> {
+        let named = self.around.iter().rev().find(|(group, _)| !group.functions.is_empty());
+        named.and_then(|(group, _)| group.functions.first()).map(String::as_str)
+    }
+
+    /// True if a function around the current form has referred to itself so far.
+    pub fn is_recursive(&self) -> bool {
+        self.around
+            .iter()
+            .any(|(group, _)| group.is_recursive || group.names.iter().any(|(name, _)| group.functions.contains(name)))
     }
 
     /// True for the name of a function around the current form.
@@ -211,6 +226,7 @@ impl Frames {
         let at = groups.checked_sub(1)?;
         let (group, function) = &self.around[at];
         if let Some(index) = group.siblings.iter().rposition(|sibling| sibling == name) {
+            self.around[at].0.is_recursive = true;
             return Some(Location::Sibling(index as u32));
         }
         if let Some(index) = group.captured.iter().position(|captured| captured == name) {

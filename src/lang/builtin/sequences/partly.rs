@@ -4,7 +4,8 @@
 //! well, so that `f` is called three times; and its effects still happen in the order of the program.
 //!
 //! `(for [c xs, r (go …)] …)` within `go` becomes `(for* … (as-read* go … xs))`: a search that reads one solution does
-//! not compute all. Two designs were considered; only the chosen one was built and measured:
+//! not compute all. So does `(for [c xs, r (other …)] …)` if `other` calls `go`, and `(concat r (map f r))` behind
+//! `(let [r (go …)] …)`. Two designs were considered; only the chosen one was built and measured:
 //!
 //! - **All of `map`, `filter`, `mapcat`, `concat` and `for` lazy where they are pure.** Each item then costs a cell and a
 //!   step of its own, which is several times what an item of a block costs, and nearly all programs read all items.
@@ -30,6 +31,15 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("as-read*", &["[& functions-and-coll]"], "Makes the source of a recursive join lazy.", &[], as_read)
         .with_conduct(Conduct::Same)
         .reading(Reading::Source),
+    Builtin::new(
+        "as-read-through*",
+        &["[function & functions-and-coll]"],
+        "Makes the source of a join lazy if the other functions call the first one.",
+        &[],
+        as_read_through,
+    )
+    .with_conduct(Conduct::Same)
+    .reading(Reading::Source),
     Builtin::new("realised*", &["[coll]"], "Computes the result of a partial read.", &[], realised)
         .with_conduct(Conduct::Same)
         .reading(Reading::Result),
@@ -60,6 +70,15 @@ fn stepwise(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn as_read(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Some((collection, functions)) = arguments.split_last_mut() else { return Ok(Value::Nil) };
     if machine.is_lazy(collection) || !machine.are_pure(functions)? {
+        return Ok(std::mem::take(collection));
+    }
+    stepwise(machine, std::slice::from_mut(collection))
+}
+
+/// As [`as_read`], if the functions behind the first one call it, so that the join is recursive.
+fn as_read_through(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let [own, others @ .., collection] = arguments else { return Ok(Value::Nil) };
+    if machine.is_lazy(collection) || !machine.are_pure_and_call(others, own)? {
         return Ok(std::mem::take(collection));
     }
     stepwise(machine, std::slice::from_mut(collection))
