@@ -15,7 +15,7 @@ use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
-use crate::server::policy::Approver;
+use crate::server::policy::{Approver, Grants, Remembered};
 use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::system;
 
@@ -27,14 +27,18 @@ pub struct Connections {
     evaluations: AtomicU64,
 }
 
-/// The origins of the values of one session, by which guards decide. Programs of different sessions must not share it: what
-/// a tool has returned to one of them would be accepted from the other.
+/// The origins of the values of one session, by which guards decide, and the later calls that a person has allowed in it.
+/// Programs of different sessions must not share it: what a tool has returned to one of them, and what a person has allowed
+/// to it, would hold for the other.
 #[derive(Clone)]
-pub struct SessionOrigins(Arc<Origins>);
+pub struct SessionOrigins {
+    origins: Arc<Origins>,
+    allowed: Arc<Remembered>,
+}
 
 impl Default for SessionOrigins {
     fn default() -> SessionOrigins {
-        SessionOrigins(Arc::new(Origins::new()))
+        SessionOrigins { origins: Arc::new(Origins::new()), allowed: Arc::default() }
     }
 }
 
@@ -111,7 +115,7 @@ impl Connections {
     }
 
     /// Like [`Connections::host`], for a program of a session, whose approver asks a person about calls for which the policy
-    /// requires approval.
+    /// requires approval. The person can allow later calls of the session together with one.
     pub fn host_asking(
         &self,
         cancel: CancellationToken,
@@ -120,7 +124,7 @@ impl Connections {
         origins: &SessionOrigins,
         approver: Arc<dyn Approver>,
     ) -> Arc<dyn Host> {
-        self.evaluation_of(program, origins, cancel, limits).asking(program, approver).into_host()
+        self.evaluation_of(program, origins, cancel, limits, approver).into_host()
     }
 
     /// Like [`Connections::host_asking`], for a program with a run key, which is suspended if the approver says so.
@@ -133,7 +137,7 @@ impl Connections {
         approver: Arc<dyn Approver>,
         calls: &RunCalls,
     ) -> Arc<dyn Host> {
-        let host = self.evaluation_of(program, origins, cancel, limits).asking(program, approver);
+        let host = self.evaluation_of(program, origins, cancel, limits, approver);
         let host = host.rehearsing(calls.rehearsal.clone());
         Arc::new(host.observed(Arc::default(), Arc::clone(&calls.requests)))
     }
@@ -166,11 +170,13 @@ impl Connections {
         origins: &SessionOrigins,
         cancel: CancellationToken,
         limits: &Limits,
+        approver: Arc<dyn Approver>,
     ) -> EvaluationHost {
         let host = self.evaluation(cancel, limits);
-        let guarded = Guarded::new(&self.downstreams, &origins.0);
+        let guarded = Guarded::new(&self.downstreams, &origins.origins);
         guarded.iter().for_each(|guarded| guarded.begin(program, None, true));
-        host.guarded(guarded)
+        let allowed: Arc<dyn Grants> = Arc::<Remembered>::clone(&origins.allowed);
+        host.guarded(guarded).asking_in(program, approver, Some(allowed))
     }
 
     fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {

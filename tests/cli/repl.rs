@@ -371,13 +371,13 @@ fn what_was_typed_ahead_does_not_answer_a_question() {
     talk.expect("running");
     talk.press("y\r(str \"typed\" \" ahead\")\r");
     talk.expect("(discarded: the input that was typed before this question)");
-    talk.expect("Allow this call? [y/N] ");
+    talk.expect("Allow this call? [y/N/a/t] ");
     talk.press("n\r");
     talk.expect("ToolDenied");
     talk.prompt();
     // An entry that is sent together with the one that asks is kept, and does not answer the question.
     talk.press("(count (mail/list-labels))\r(str \"still\" \" there\")\r");
-    talk.expect("Allow this call? [y/N] ");
+    talk.expect("Allow this call? [y/N/a/t] ");
     talk.press("y\r");
     talk.expect("\n10\r");
     talk.answers("\"still there\"");

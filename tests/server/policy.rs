@@ -172,11 +172,29 @@ fn at_a_terminal_the_person_is_asked() {
         let options = Options::new().timeout_ms(Some(120_000)).strip_ansi_escape_codes(true);
         let mut terminal = spawn_with_options(command, options).expect("a terminal");
         terminal.exp_string("A program wants to call files/write_file with").expect("the call is shown");
-        terminal.exp_string("Allow this call? [y/N] ").expect("the person is asked");
+        terminal.exp_string("Allow this call? [y/N/a/t] ").expect("the person is asked");
         terminal.send_line(key).expect("a key");
         let said = terminal.exp_eof().expect("it ends");
         assert_eq!((note.exists(), said.contains("ToolDenied")), (is_written, !is_written), "{key}: {said}");
     }
+    // A person allows later calls together with one.
+    let twice = |text: &str| format!("[{} {}]", write(folder.path(), text), write(folder.path(), "twice"));
+    for (key, text, asked) in [("t", "once", 1), ("a", "twice", 1), ("a", "other", 2)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["eval", "--config"]).arg(&file).arg(twice(text));
+        command.env("LISPBOX_CACHE", folder.path().join("cache"));
+        let options = Options::new().timeout_ms(Some(120_000)).strip_ansi_escape_codes(true);
+        let mut terminal = spawn_with_options(command, options).expect("a terminal");
+        for _ in 0..asked {
+            terminal.exp_string("a: yes, and this tool with these arguments, for this session").expect("it is offered");
+            terminal.exp_string("Allow this call? [y/N/a/t] ").expect("the person is asked");
+            terminal.send_line(key).expect("a key");
+        }
+        let said = terminal.exp_eof().expect("it ends");
+        assert!(!said.contains("Allow") && !said.contains("Denied"), "{key}: {said}");
+        assert_eq!(std::fs::read_to_string(&note).expect("written"), "twice");
+    }
+    std::fs::write(&note, "hello").expect("written");
     // Without a controlling terminal, approval is not possible.
     let mut command = Command::new("setsid");
     command.arg(env!("CARGO_BIN_EXE_lispbox")).args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "x"));

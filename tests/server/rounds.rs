@@ -331,3 +331,37 @@ fn the_audit_log_has_the_question_and_the_call() {
     let columns: Vec<&str> = row.split_whitespace().take(4).collect();
     assert_eq!(columns, ["notes/share", "1", "1", "0"], "one call, which is ok: {row}");
 }
+
+#[test]
+fn later_calls_of_the_session_are_allowed_in_the_form_of_a_round() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let ten = call(json!({"program": "(mapv (fn [n] (notes/share {:line (str (quot n 5))})) (range 10))"}));
+    let allow = |later: &str| json!({"action": "accept", "content": {"allow": true, "for": later}});
+    let (same, tool) = ("this tool with these arguments, for this session", "this tool, for this session");
+    for (later, rounds) in [("this call only", 10), ("whatever", 10), (same, 2), (tool, 1)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start_stateless(&configuration(folder.path()), &["--store", &store]);
+        let mut answer = result(&mut client, &ten);
+        let mut asked = 0;
+        while answer["resultType"] == "input_required" {
+            asked += 1;
+            let requests = answer["inputRequests"].as_object().expect("questions");
+            let form = &requests.values().next().expect("a question")["params"]["requestedSchema"];
+            assert_eq!(form["properties"]["for"]["enum"], json!(["this call only", same, tool]));
+            answer = result(&mut client, &next_round(&ten, &answer, |_| Some(allow(later))));
+        }
+        assert_eq!((asked, lines(folder.path(), "shared").len()), (rounds, 10), "{later}: {answer}");
+    }
+    // A no allows nothing, and without a store there is nothing to keep.
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start_stateless(&configuration(folder.path()), &["--store", &store]);
+    let asked = result(&mut client, &ten);
+    let no = json!({"action": "accept", "content": {"allow": false, "for": tool}});
+    let denied = result(&mut client, &next_round(&ten, &asked, |_| Some(no.clone())));
+    assert_eq!((code(&denied).as_str(), lines(folder.path(), "shared").len()), ("ToolDenied", 0));
+    let mut client = Client::start_stateless(&configuration(folder.path()), &[]);
+    let asked = result(&mut client, &ten);
+    let form = &asked["inputRequests"]["call-001"]["params"]["requestedSchema"];
+    assert_eq!(form["properties"].as_object().map(|fields| fields.len()), Some(1), "{form}");
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use lispbox::server::{Answer, Approver, CancellationToken, Question};
+use lispbox::server::{Answer, Approver, CancellationToken, LaterCalls, Question};
 
 use crate::input::{self, InputMode};
 
@@ -54,7 +54,12 @@ fn ask(
         lost_input.store(true, Ordering::Relaxed);
         writeln!(screen, "(discarded: the input that was typed before this question)")?;
     }
-    write!(screen, "Allow this call? [y/N] ")?;
+    for later in &question.later {
+        let (key, words) = choice(*later);
+        writeln!(screen, "  {key}: yes, and {words}, for this session")?;
+    }
+    let keys_of_later: String = question.later.iter().map(|later| format!("/{}", choice(*later).0)).collect();
+    write!(screen, "Allow this call? [y/N{keys_of_later}] ")?;
     screen.flush()?;
     while !has_line(&keys)? {
         if stop.is_cancelled() || Instant::now() >= deadline {
@@ -64,10 +69,20 @@ fn ask(
     }
     let mut line = String::new();
     BufReader::new(keys).read_line(&mut line)?;
-    Ok(match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        _ => Answer::No,
+    let line = line.trim().to_lowercase();
+    Ok(match question.later.iter().find(|later| choice(**later).0 == line) {
+        Some(later) => Answer::YesAnd(*later),
+        None if line == "y" || line == "yes" => Answer::Yes,
+        None => Answer::No,
     })
+}
+
+/// Returns the key and the words for later calls.
+fn choice(later: LaterCalls) -> (&'static str, &'static str) {
+    match later {
+        LaterCalls::SameArguments => ("a", "this tool with these arguments"),
+        LaterCalls::SameTool => ("t", "this tool with any arguments"),
+    }
 }
 
 /// Opens the screen and the keyboard.

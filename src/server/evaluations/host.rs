@@ -80,8 +80,18 @@ impl EvaluationHost {
 
     /// Sets the program, and the approver that asks a person about calls for which the policy requires approval.
     pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
+        self.asking_in(program, approver, None)
+    }
+
+    /// Like [`EvaluationHost::asking`], with the grants of the session.
+    pub(in crate::server) fn asking_in(
+        self,
+        program: &str,
+        approver: Arc<dyn Approver>,
+        grants: Option<Arc<dyn Grants>>,
+    ) -> EvaluationHost {
         let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.parts.identity) };
-        self.known_as(Arc::new(identity), approver, None)
+        self.known_as(Arc::new(identity), approver, grants)
     }
 
     /// Returns the host of a run that is not suspended: a person decides at once, or not at all.

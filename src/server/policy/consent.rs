@@ -390,14 +390,7 @@ impl Consent {
     /// Returns the question as a person sees it.
     fn question(&self, asked: &lang::Question) -> Question {
         let question = Question::of(asked, &self.identity.program);
-        let later = match (&self.grants, asked.is_guarded) {
-            (None, _) => Vec::new(),
-            _ if question.planned.is_some() => Vec::new(),
-            // A decision about the tool in general is made without knowledge of the values that the guard is about.
-            (Some(_), true) => vec![LaterCalls::SameArguments],
-            (Some(_), false) => vec![LaterCalls::SameArguments, LaterCalls::SameTool],
-        };
-        Question { later, ..question }
+        if self.grants.is_some() { question.offering_later(asked.is_guarded) } else { question }
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<CallId, Asked>> {

@@ -14,7 +14,7 @@ use crate::server::calls::guarded::received;
 use crate::server::evaluations::Caller;
 use crate::server::identity::sha256_of_json;
 use crate::server::runs::{
-    AskedRun, Decide, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
+    Answers, AskedRun, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
 };
 
 use super::doors::Door;
@@ -192,8 +192,8 @@ impl Front {
             Some(found) => {
                 let answers = round.map(|round| {
                     let responses = call.input_responses;
-                    let decide: Decide = Arc::new(move |asked| rounds::decision(asked, responses.as_ref()));
-                    (round, decide)
+                    let answer: Answers = Arc::new(move |asked| rounds::answer(asked, responses.as_ref()));
+                    (round, answer)
                 });
                 Some((Resumption { run: found.asked.identity, answers, retry }, found.session))
             }

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema, EnumSchema};
 use rmcp::service::{ElicitationMode, Peer};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::server::policy::{Answer, Approver, LaterCalls, Question};
@@ -16,7 +17,7 @@ use super::doors::Doors;
 use super::rounds::NextRound;
 
 /// The form field that must be set to true.
-pub(super) const FIELD: &str = "allow";
+const FIELD: &str = "allow";
 
 /// The form field that says which later calls are allowed too, and its options.
 const LATER: &str = "for";
@@ -149,7 +150,7 @@ impl Questions {
 }
 
 /// Returns the form for a question that offers later calls.
-fn form(later: &[LaterCalls]) -> Result<ElicitationSchema, String> {
+pub(super) fn form(later: &[LaterCalls]) -> Result<ElicitationSchema, String> {
     let mut form = ElicitationSchema::builder().required_bool(FIELD);
     if !later.is_empty() {
         let options = std::iter::once(THIS_CALL).chain(later.iter().map(|later| option(*later)));
@@ -171,6 +172,17 @@ fn later_calls(given: &str) -> Option<LaterCalls> {
     [LaterCalls::SameArguments, LaterCalls::SameTool].into_iter().find(|later| option(*later) == given)
 }
 
+/// Returns the answer in a form that was sent back.
+pub(super) fn answered(content: Option<&Value>) -> Answer {
+    let field = |name: &str| content.and_then(|content| content.get(name));
+    let later = field(LATER).and_then(|later| later_calls(later.as_str()?));
+    match (field(FIELD) == Some(&Value::Bool(true)), later) {
+        (true, Some(later)) => Answer::YesAnd(later),
+        (true, None) => Answer::Yes,
+        (false, _) => Answer::No,
+    }
+}
+
 /// Shows a question to the person who uses the client.
 async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -> Heard {
     let requested_schema = match form(&question.later) {
@@ -181,15 +193,7 @@ async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -
     let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
     let asked = Instant::now();
     match peer.create_elicitation_with_timeout(form, Some(patience)).await {
-        Ok(answer) if answer.action == ElicitationAction::Accept => {
-            let field = |name: &str| answer.content.as_ref().and_then(|content| content.get(name));
-            let later = field(LATER).and_then(|later| later_calls(later.as_str()?));
-            Heard::Answer(match (field(FIELD) == Some(&true.into()), later) {
-                (true, Some(later)) => Answer::YesAnd(later),
-                (true, None) => Answer::Yes,
-                (false, _) => Answer::No,
-            })
-        }
+        Ok(answer) if answer.action == ElicitationAction::Accept => Heard::Answer(answered(answer.content.as_ref())),
         Ok(_) if asked.elapsed() < AT_ONCE => Heard::RefusedAtOnce,
         Ok(_) => Heard::Answer(Answer::No),
         Err(problem) => Heard::Nothing(format!("the client did not ask: {problem}")),

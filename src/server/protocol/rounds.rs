@@ -7,20 +7,18 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses, RequestStateCodec,
-    RequestStateError, SealOptions,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, RequestStateCodec, RequestStateError,
+    SealOptions,
 };
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::lang::Decision;
 use crate::server::admission::request::Refused;
 use crate::server::evaluations::Evaluations;
 use crate::server::identity::sha256_of_json;
 use crate::server::policy::{Answer, Approver, Question};
 use crate::server::runs::{AskedCall, AskedRun, Runs};
 
-use super::elicitation::FIELD;
+use super::elicitation::{answered, form};
 
 /// An approver whose questions are asked after the call, while the run waits. A run that is resumed may wait again,
 /// however many others do.
@@ -99,7 +97,7 @@ impl Rounds {
     ) -> Result<InputRequiredResult, String> {
         let mut requests = InputRequests::new();
         for AskedCall { place, question, .. } in &asked.calls {
-            let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build()?;
+            let requested_schema = form(&question.later)?;
             let message = question.to_string();
             let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
             requests.insert(key(*place), InputRequest::Elicitation(ElicitRequest::new(form)));
@@ -167,12 +165,13 @@ fn key(place: usize) -> String {
     format!("call-{:03}", place + 1)
 }
 
-/// Returns the decision of a round on a call; `None` if there is no answer, or one that is not an answer to a form.
-pub(in crate::server) fn decision(asked: &AskedCall, responses: Option<&InputResponses>) -> Option<Decision> {
+/// Returns the answer of a round to the question about a call; `None` if there is none, or one that is not an answer to a
+/// form.
+pub(in crate::server) fn answer(asked: &AskedCall, responses: Option<&InputResponses>) -> Option<Answer> {
     let answer = responses?.get(&key(asked.place))?;
     let answer = serde_json::from_value::<ElicitResult>(answer.clone()).ok()?;
-    let is_yes = answer.action == ElicitationAction::Accept
-        && answer.content.as_ref().and_then(|content| content.get(FIELD)) == Some(&Value::Bool(true));
-    let no = || Decision::Denied(format!("a person was asked and said no ({})", asked.question.rule));
-    Some(if is_yes { Decision::Approved } else { no() })
+    Some(match answer.action {
+        ElicitationAction::Accept => answered(answer.content.as_ref()),
+        _ => Answer::No,
+    })
 }

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use crate::lang::{self, Logged};
-use crate::server::policy::Question;
+use crate::lang::{self, Decision, Logged};
+use crate::server::policy::{Answer, Question};
+
+use super::Answers;
+use super::grants::Grant;
+use super::stored::{OpenCall, StoredRun};
 
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -17,6 +21,42 @@ pub(in crate::server) struct AskedCall {
     pub(in crate::server) question: Question,
     /// The arguments as the program gave them: a program does not see what is added to them.
     pub(in crate::server) given: String,
+}
+
+impl AskedCall {
+    /// Returns the decision that an answer to the question is; `None` leaves it open.
+    pub(super) fn decision(&self, answer: &Answer) -> Option<Decision> {
+        match answer {
+            Answer::Yes | Answer::YesAnd(_) => Some(Decision::Approved),
+            Answer::No => Some(Decision::Denied(format!("a person was asked and said no ({})", self.question.rule))),
+            Answer::Unavailable(_) | Answer::Later => None,
+        }
+    }
+}
+
+/// Records the answers to the open questions of a run; returns the grants for the later calls that they allow, of those
+/// that were offered.
+///
+/// # Errors
+/// Returns why an answer cannot be recorded, as a clause.
+pub(super) fn answer(run: &mut StoredRun, open: Vec<OpenCall>, answers: &Answers) -> Result<Vec<Grant>, String> {
+    const BY: &str = "the user of the client";
+    let mut grants = Vec::new();
+    for open in open {
+        let asked = open.asked();
+        let Some(answer) = answers(&asked) else { continue };
+        match asked.decision(&answer) {
+            Some(Decision::Approved) => run.decide(&open.number, None, BY)?,
+            Some(Decision::Denied(reason)) => run.decide(&open.number, Some(&reason), BY)?,
+            _ => continue,
+        };
+        if let Answer::YesAnd(later) = answer
+            && asked.question.later.contains(&later)
+        {
+            grants.push(Grant::of_form(&asked.question, run.session(), later));
+        }
+    }
+    Ok(grants)
 }
 
 /// Returns the open questions of a log.

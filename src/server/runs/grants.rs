@@ -120,6 +120,31 @@ impl Grant {
         })
     }
 
+    /// Creates the grant for later calls in the session of that handle, which a person allows in the form for a call.
+    pub(super) fn of_form(question: &policy::Question, session: &str, later: LaterCalls) -> Grant {
+        let policy::Question { server, tool, arguments, .. } = question;
+        Grant::of_later(later, (server, tool), arguments.to_string(), sha256(session.as_bytes()))
+    }
+
+    fn of_later(later: LaterCalls, (server, tool): (&str, &str), arguments: String, session: String) -> Grant {
+        let (call, session) = match later {
+            LaterCalls::SameArguments => (Some(GrantedCall { session, arguments }), None),
+            LaterCalls::SameTool => (None, Some(session)),
+        };
+        Grant {
+            version: VERSION,
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            call,
+            session,
+            until: now() + IN_A_FORM.as_secs(),
+            left: None,
+            used_up: None,
+            at: now(),
+            by: "a form of the client".to_owned(),
+        }
+    }
+
     /// Returns the name by which its record is found.
     fn name(&self) -> String {
         name_of(&self.server, &self.tool, self.call.as_ref(), self.session.as_deref())
@@ -417,23 +442,7 @@ impl policy::Grants for SessionGrants {
     }
 
     fn give(&self, asked: &Question, later: LaterCalls) -> Result<(), String> {
-        let call = GrantedCall { session: self.session.clone(), arguments: asked.arguments.clone() };
-        let (call, session) = match later {
-            LaterCalls::SameArguments => (Some(call), None),
-            LaterCalls::SameTool => (None, Some(self.session.clone())),
-        };
-        let grant = Grant {
-            version: VERSION,
-            server: asked.server.to_string(),
-            tool: asked.tool.to_string(),
-            call,
-            session,
-            until: now() + IN_A_FORM.as_secs(),
-            left: None,
-            used_up: None,
-            at: now(),
-            by: "a form of the client".to_owned(),
-        };
+        let grant = Grant::of_later(later, (&asked.server, &asked.tool), asked.arguments.clone(), self.session.clone());
         self.grants.give(&self.principal, &grant).map(drop)
     }
 }

@@ -53,9 +53,10 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{self, Decision, Limits, Logged, Mark, Reply, Request, Suspended};
+use crate::lang::{self, Limits, Logged, Mark, Reply, Request, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
+use crate::server::policy::Answer;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
@@ -64,6 +65,7 @@ pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
 pub(in crate::server) use attempts::Retry;
 use failures::Failures;
+use grants::StoredGrants;
 use listing::{PATIENCE, StoredRuns, missing};
 use recorded::{FinishedRecording, RecordOptions};
 pub(in crate::server) use repeats::Repeats;
@@ -97,8 +99,8 @@ const PURGE: Duration = Duration::from_secs(60 * 60);
 /// The time after the start of a process at which runs that were cut off are reported.
 const REPORT: Duration = Duration::from_secs(3);
 
-/// Returns the decision on a question of a run; `None` leaves it open.
-pub(in crate::server) type Decide = Arc<dyn Fn(&AskedCall) -> Option<Decision> + Send + Sync>;
+/// Returns the answer to a question of a run; `None` leaves it open.
+pub(in crate::server) type Answers = Arc<dyn Fn(&AskedCall) -> Option<Answer> + Send + Sync>;
 
 /// Maximum size of a run key, in bytes.
 pub const LONGEST_RUN_KEY: usize = 200;
@@ -124,7 +126,7 @@ pub(in crate::server) struct Resumption {
     /// The identity of the run.
     pub(in crate::server) run: String,
     /// The round of questions that is answered, and the answers.
-    pub(in crate::server) answers: Option<(u32, Decide)>,
+    pub(in crate::server) answers: Option<(u32, Answers)>,
     /// The attempt, if the run did not end well.
     pub(in crate::server) retry: Option<Retry>,
 }
@@ -201,12 +203,12 @@ impl WaitingRun {
     }
 
     /// Returns the run with the decisions on its open questions.
-    fn decided(&self, decide: &Decide) -> Suspended {
+    fn decided(&self, answers: &Answers) -> Suspended {
         let program = sha256(self.run.program().as_bytes());
         let mut run = self.run.clone();
         for (call, asked) in asked_calls(self.run.log(), &program) {
             if let Some(decided) = run.log_mut().calls.iter_mut().find(|decided| decided.id == call.id) {
-                decided.decision = decide(&asked);
+                decided.decision = answers(&asked).and_then(|answer| asked.decision(&answer));
             }
         }
         run
@@ -442,7 +444,7 @@ impl Runs {
             if waiting.get(&identity).is_some_and(|run| run.is_of(principal)) {
                 let before = waiting.remove(&identity).ok_or_else(gone)?;
                 let run = match &answers {
-                    Some((_, decide)) => before.decided(decide),
+                    Some((_, answers)) => before.decided(answers),
                     None => before.run.clone(),
                 };
                 return Ok(Free::Now(ResumedRun::here(identity, run, before)));
@@ -480,15 +482,10 @@ impl Runs {
             if round != stored.round() {
                 return Err(not_resumed("it asks other questions by now"));
             }
-            for open in open {
-                let decided = match answers(&open.asked()) {
-                    Some(Decision::Approved) => stored.decide(&open.number, None, "the user of the client"),
-                    Some(Decision::Denied(reason)) => {
-                        stored.decide(&open.number, Some(&reason), "the user of the client")
-                    }
-                    _ => continue,
-                };
-                decided.map_err(|problem| not_resumed(&problem))?;
+            let grants = asked::answer(&mut stored, open, &answers).map_err(|problem| not_resumed(&problem))?;
+            let given = StoredGrants::new(Arc::clone(persistence.store()));
+            for problem in grants.iter().filter_map(|grant| given.give(principal, grant).err()) {
+                tracing::warn!(problem, "later calls were allowed, which cannot be stored: a person is asked again");
             }
         }
         Ok(Free::Now(ResumedRun::stored(stored, record)))

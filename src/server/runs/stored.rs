@@ -420,7 +420,8 @@ impl StoredRun {
         let undecided = log.calls.iter().enumerate().filter_map(|(at, call)| {
             let (number, id) = (format!("{}.{}", self.head.round, at + 1), call.id.clone());
             if let Some(AskedCall { place, question, given }) = asked.remove(&call.id) {
-                let covered = call.covered.clone();
+                let is_guarded = call.question.as_ref().is_some_and(|question| question.is_guarded);
+                let (question, covered) = (question.offering_later(is_guarded), call.covered.clone());
                 return Some(OpenCall { number, id, question, given, is_unknown: false, covered, place });
             }
             let question = crate::lang::Question {

@@ -69,6 +69,17 @@ impl Question {
         }
     }
 
+    /// Returns the question with the later calls that a grant can cover.
+    pub(in crate::server) fn offering_later(self, is_guarded: bool) -> Question {
+        let later = match is_guarded {
+            _ if self.planned.is_some() => Vec::new(),
+            // A decision about the tool in general is made without knowledge of the values that the guard is about.
+            true => vec![LaterCalls::SameArguments],
+            false => vec![LaterCalls::SameArguments, LaterCalls::SameTool],
+        };
+        Question { later, ..self }
+    }
+
     /// Returns why a person cannot be shown the whole call, as a clause; `None` if they can.
     pub fn unshowable(&self) -> Option<String> {
         if [&self.server, &self.tool].into_iter().any(|name| name.chars().count() > LONGEST_NAME) {
