@@ -5,10 +5,6 @@ use std::time::Duration;
 use crate::lang::{self, Decision, Logged};
 use crate::server::policy::{Answer, Question};
 
-use super::Answers;
-use super::grants::Grant;
-use super::stored::{OpenCall, StoredRun};
-
 /// The time for which a run waits.
 pub(in crate::server) const WAITING: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -32,31 +28,6 @@ impl AskedCall {
             Answer::Unavailable(_) | Answer::Later => None,
         }
     }
-}
-
-/// Records the answers to the open questions of a run; returns the grants for the later calls that they allow, of those
-/// that were offered.
-///
-/// # Errors
-/// Returns why an answer cannot be recorded, as a clause.
-pub(super) fn answer(run: &mut StoredRun, open: Vec<OpenCall>, answers: &Answers) -> Result<Vec<Grant>, String> {
-    const BY: &str = "the user of the client";
-    let mut grants = Vec::new();
-    for open in open {
-        let asked = open.asked();
-        let Some(answer) = answers(&asked) else { continue };
-        match asked.decision(&answer) {
-            Some(Decision::Approved) => run.decide(&open.number, None, BY)?,
-            Some(Decision::Denied(reason)) => run.decide(&open.number, Some(&reason), BY)?,
-            _ => continue,
-        };
-        if let Answer::YesAnd(later) = answer
-            && asked.question.later.contains(&later)
-        {
-            grants.push(Grant::of_form(&asked.question, run.session(), later));
-        }
-    }
-    Ok(grants)
 }
 
 /// Returns the open questions of a log.

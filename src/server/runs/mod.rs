@@ -30,6 +30,7 @@
 //! - *The same program again without its run* is stopped once, before the first call that it repeats. Answering it from
 //!   the log instead would be wrong for whoever means to repeat, and could not be seen; an operator can choose it.
 
+mod answers;
 mod asked;
 pub(in crate::server) mod attempts;
 pub(in crate::server) mod ended;
@@ -482,7 +483,7 @@ impl Runs {
             if round != stored.round() {
                 return Err(not_resumed("it asks other questions by now"));
             }
-            let grants = asked::answer(&mut stored, open, &answers).map_err(|problem| not_resumed(&problem))?;
+            let grants = answers::record(&mut stored, open, &answers).map_err(|problem| not_resumed(&problem))?;
             let given = StoredGrants::new(Arc::clone(persistence.store()));
             for problem in grants.iter().filter_map(|grant| given.give(principal, grant).err()) {
                 tracing::warn!(problem, "later calls were allowed, which cannot be stored: a person is asked again");
