@@ -126,7 +126,10 @@ fn errors_are_answers_whatever_their_form() {
         assert!(answer.text.starts_with("\"hello\""), "{kind}: {answer:?}");
     }
     let (_, message) = client.fails(r#"(h/say {:whole "only from localhost:8794" :status 403 :kind "text/plain"})"#);
-    assert!(message.ends_with("it refused the request (HTTP status 403): \"only from localhost:8794\""), "{message}");
+    assert!(
+        message.contains("it refused the request (HTTP status 403): \"only from localhost:8794\"; it is to be called"),
+        "{message}"
+    );
     assert!(begun.elapsed() < Duration::from_secs(25), "nothing ran into its timeout");
 }
 
@@ -182,10 +185,23 @@ fn servers_that_declare_themselves_oddly_are_used() {
             "--tools", &tools]),
         "bare": odd(&["--handshake", r#"{"protocolVersion": "2025-06-18", "capabilities": {"tools": []}}"#]),
         "site": odd(&["--handshake", &site.to_string()]),
+        "loose": odd(&["--tools", r#"{"tools": {"count": {"description": 5, "inputSchema": null, "annotations": "none"}}}"#]),
     }});
     let mut client = Client::start(&servers, &[]);
-    for server in ["php", "bare", "site"] {
+    for server in ["php", "bare", "site", "loose"] {
         assert_eq!(client.eval(&format!("(:calls ({server}/count))")).text.lines().next(), Some("1"), "{server}");
+    }
+}
+
+#[test]
+fn a_result_without_content_is_nil() {
+    let Some((_http, mut client)) = clients() else { return };
+    for server in ["s", "h"] {
+        for result in [r#""result": {}"#, r#""result": []"#, r#""result": null"#, r#""result": {"content": null}"#] {
+            assert!(client.eval(&say(server, result)).text.starts_with("nil"), "{server}: {result}");
+        }
+        let older = client.eval(&format!("(:a {})", say(server, r#""result": {"toolResult": {"a": 7}}"#)));
+        assert!(older.text.starts_with('7'), "{server}: {older:?}");
     }
 }
 
@@ -252,7 +268,7 @@ fn a_redirect_is_reported_with_its_target() {
     let http = Http::start();
     let mut client = Client::start(&json!({"mcpServers": {"h": http.server_at("moved")}}), &[]);
     let (_, message) = client.fails("(h/count)");
-    assert!(message.contains("it redirects to https://example.com/login, which is not followed"), "{message}");
+    assert!(message.contains("a redirect to \"https://example.com/login\", which is not followed"), "{message}");
     assert!(!message.contains("token"), "{message}");
 }
 

@@ -26,7 +26,7 @@ pub(super) fn mend(result: &mut Value, mut dropped: Vec<&'static str>) {
                 mend_handshake(fields);
             } else if has("tools") {
                 mend_tools(fields);
-            } else if has("content") || has("structuredContent") || has("isError") {
+            } else if has("content") || has("structuredContent") || has("isError") || has("toolResult") {
                 mend_call(fields, &mut dropped);
                 if !dropped.is_empty() {
                     let meta = fields.entry("_meta").or_insert_with(|| json!({}));
@@ -112,31 +112,67 @@ fn mend_tools(fields: &mut Map<String, Value>) {
             *tools = json!([]);
             return;
         }
+        Some(tools @ Value::Object(_)) => {
+            *tools = named(std::mem::take(tools));
+            let Some(tools) = tools.as_array_mut() else { return };
+            tools
+        }
         _ => return,
     };
-    for tool in tools.iter_mut().filter_map(Value::as_object_mut) {
-        for key in ["annotations", "outputSchema", "_meta"] {
-            if tool.get(key).is_some_and(is_empty_array) {
-                tool.shift_remove(key);
-            }
+    tools.iter_mut().filter_map(Value::as_object_mut).for_each(mend_tool);
+}
+
+/// Returns the list of tools that are given by name.
+fn named(tools: Value) -> Value {
+    let Value::Object(tools) = tools else { return json!([]) };
+    let tool = |(name, mut tool): (String, Value)| {
+        if let Some(fields) = tool.as_object_mut() {
+            fields.entry("name").or_insert(Value::String(name));
         }
-        let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
-        if support.is_some_and(|support| support == "required") {
-            let meta = tool.entry("_meta").or_insert_with(|| json!({}));
-            meta.as_object_mut().into_iter().for_each(|meta| drop(meta.insert(TASK_ONLY.to_owned(), json!(true))));
-        }
-        match tool.get_mut("inputSchema") {
-            Some(schema) if is_empty_array(schema) => *schema = json!({"type": "object"}),
-            Some(Value::Object(schema)) => {
-                for key in ["properties", "$defs", "definitions"] {
-                    if schema.get(key).is_some_and(is_empty_array) {
-                        schema.insert(key.to_owned(), json!({}));
-                    }
-                }
-            }
-            _ => {}
+        tool
+    };
+    tools.into_iter().map(tool).collect()
+}
+
+/// Mends the declaration of a tool: parts without which it can be called are dropped if they cannot be read.
+fn mend_tool(tool: &mut Map<String, Value>) {
+    if tool.get("description").is_some_and(|description| !description.is_string()) {
+        tool.shift_remove("description");
+    }
+    for key in ["annotations", "outputSchema", "_meta"] {
+        if tool.get(key).is_some_and(|part| !part.is_object()) {
+            tool.shift_remove(key);
         }
     }
+    for hint in tool.get_mut("annotations").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        let meant = match hint.as_str() {
+            Some("true" | "True") => Some(true),
+            Some("false" | "False") => Some(false),
+            _ => hint.as_u64().filter(|number| *number < 2).map(|number| number == 1),
+        };
+        if let Some(meant) = meant {
+            *hint = json!(meant);
+        }
+    }
+    let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
+    if support.is_some_and(|support| support == "required") {
+        let meta = tool.entry("_meta").or_insert_with(|| json!({}));
+        meta.as_object_mut().into_iter().for_each(|meta| drop(meta.insert(TASK_ONLY.to_owned(), json!(true))));
+    }
+    let schema = match tool.shift_remove("inputSchema") {
+        Some(Value::Object(schema)) => Some(schema),
+        Some(Value::String(text)) => serde_json::from_str(&text).ok(),
+        // As some servers in Python write it.
+        None => tool.get("input_schema").and_then(Value::as_object).cloned(),
+        _ => None,
+    };
+    let mut schema = schema.unwrap_or_else(|| Map::from_iter([("type".to_owned(), json!("object"))]));
+    for key in ["properties", "$defs", "definitions"] {
+        if schema.get(key).is_some_and(is_empty_array) {
+            schema.insert(key.to_owned(), json!({}));
+        }
+    }
+    tool.insert("inputSchema".to_owned(), Value::Object(schema));
 }
 
 fn is_empty_array(value: &Value) -> bool {

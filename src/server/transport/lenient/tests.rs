@@ -112,6 +112,25 @@ fn empty_arrays_of_php_are_empty_objects() {
 }
 
 #[test]
+fn a_tool_is_declared_by_what_can_be_read_of_it() {
+    let (kind, value) = result(
+        r#"{"tools":[
+            {"name":"a","description":5,"inputSchema":null,"outputSchema":"none","annotations":"none","_meta":7},
+            {"name":"b","inputSchema":{},"annotations":{"readOnlyHint":1,"destructiveHint":"False","title":"B"}},
+            {"name":"c","input_schema":{"properties":{"x":{}}}},
+            {"name":"d","inputSchema":"{\"type\":\"object\",\"required\":[\"y\"]}"}]}"#,
+    );
+    let tools = &value["tools"];
+    assert_eq!(kind, "tools");
+    assert_eq!(tools[0], json!({"name": "a", "inputSchema": {"type": "object"}}));
+    assert_eq!(tools[1]["annotations"], json!({"readOnlyHint": true, "destructiveHint": false, "title": "B"}));
+    assert_eq!(tools[2]["inputSchema"], json!({"properties": {"x": {}}}));
+    assert_eq!(tools[3]["inputSchema"], json!({"type": "object", "required": ["y"]}));
+    let (kind, value) = result(r#"{"tools":{"a":{"inputSchema":{}},"b":{"name":"c","inputSchema":{}}}}"#);
+    assert_eq!((kind, &value["tools"][0]["name"], &value["tools"][1]["name"]), ("tools", &json!("a"), &json!("c")));
+}
+
+#[test]
 fn errors_are_read_in_any_form() {
     for (error, expected) in [
         (r#""error":"quota""#, (-32603, "quota")),
