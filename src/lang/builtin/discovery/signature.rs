@@ -105,11 +105,7 @@ fn written_part(name: &str) -> String {
     let written = writable(name);
     let is_usual = |c: char| c.is_alphanumeric() || "_./-!?*+$%&<>=|".contains(c);
     let is_written = !written.is_empty() && written.chars().all(is_usual) && written.chars().nth(NAME).is_none();
-    if is_written && !matches!(written, Cow::Borrowed(_)) {
-        written.into_owned()
-    } else {
-        foreign_text::name(name).into_owned()
-    }
+    if is_written { written.into_owned() } else { foreign_text::name(name).into_owned() }
 }
 
 /// Returns whether the language has a function or form of that name.
