@@ -61,8 +61,7 @@ fn a_server_that_does_not_start_is_left_alone_for_a_while() {
     let Some(_) = python() else { return };
     let (_folder, log) = place();
     let mut client = client(hostile(&["--start", "exit", "--log", &log.to_string_lossy()]));
-    let reason = "server `hostile` did not start: it closed the connection before it answered; \
-        it ended with exit status: 7; it said: the key is missing";
+    let reason = "server `hostile` did not start: it ended with exit status: 7; it said: \"the key is missing\"";
     let mut fails = |suggestion: &str| {
         let answer = client.eval("(hostile/pid)");
         assert_eq!(answer.record["message"], reason);

@@ -1,7 +1,10 @@
 """A server whose messages do not stand on a line each, and whose calls report progress.
 
 framing.py FORM: `pretty`, `crlf`, `log` (a line that looks like the beginning of a message before each), `length`
-(`Content-Length` headers), `batch`, `joined` (a notification and the reply on one line).
+(`Content-Length` headers; `characters` counts characters in place of bytes), `bare` (nothing between messages), `tagged`
+(the level of a log before each), `batch`, `joined` (a notification and the reply on one line), `frames` (`Content-Length`
+headers in both directions; `refuse-frames` ends with an error when it reads anything else). `--listing SECONDS` is the time
+that the list of tools takes.
 """
 import json, sys, threading
 
@@ -23,16 +26,19 @@ TOOLS = [
 
 
 def send(message):
-    text = json.dumps(message)
-    if FORM == "length":
-        text = f"Content-Length: {len(text)}\r\nContent-Type: application/json\r\n\r\n{text}"
+    text = json.dumps(message, ensure_ascii=False)
+    if FORM in ("length", "frames", "refuse-frames", "characters"):
+        length = len(text) if FORM == "characters" else len(text.encode())
+        text = f"Content-Length: {length}\r\nContent-Type: application/json\r\n\r\n{text}"
     elif FORM == "batch":
         text = json.dumps([NOTICE, message]) + "\n"
     elif FORM == "joined":
         text = json.dumps(NOTICE) + text + "\n"
     elif FORM in ("pretty", "crlf", "log"):
         text = json.dumps(message, indent=2) + "\n"
-    else:
+    elif FORM == "tagged":
+        text = "\x1b[0m[info] " + text + "\n"
+    elif FORM != "bare":
         text += "\n"
     if FORM == "crlf":
         text = text.replace("\n", "\r\n")
@@ -54,12 +60,31 @@ def call(message):
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
         if arguments.get("silent"):
             return None
-    text = "x" * (arguments["big"] << 20) if "big" in arguments else json.dumps(arguments)
+    text = "x" * (arguments["big"] << 20) if "big" in arguments else json.dumps(arguments, ensure_ascii=False)
     return {"content": [{"type": "text", "text": text}]}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
+def messages():
+    """Reads the messages as their sender has to frame them."""
+    if "frames" not in FORM:
+        yield from map(json.loads, sys.stdin)
+        return
+    stream = sys.stdin.buffer
+    while True:
+        headers = {}
+        # What is no header is skipped, as by most readers of this framing.
+        while (line := stream.readline()) not in (b"\r\n", b"\n", b""):
+            name, _, value = line.partition(b":")
+            headers[name.strip().lower()] = value.strip()
+            if FORM == "refuse-frames" and name.lower() != b"content-length":
+                sys.exit("Error: Header must provide a Content-Length property.")
+        if not line:
+            return
+        if b"content-length" in headers:
+            yield json.loads(stream.read(int(headers[b"content-length"])))
+
+
+for message in messages():
     method, identity = message.get("method"), message.get("id")
     if identity is None or method is None:
         continue
@@ -67,6 +92,8 @@ for line in sys.stdin:
         server = {"name": "framing", "version": "1"}
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
     elif method == "tools/list":
+        if "--listing" in sys.argv:
+            threading.Event().wait(float(sys.argv[sys.argv.index("--listing") + 1]))
         result = {"tools": TOOLS}
     elif method == "tools/call":
         result = call(message)

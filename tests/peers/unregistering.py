@@ -1,5 +1,7 @@
-"""A server behind a login whose authorization server registers no clients. Prints its port."""
+"""A server behind a login whose authorization server registers no clients, and renews no token: it answers with the
+error that is the first argument. Prints its port."""
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -24,6 +26,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {"issuer": base, "authorization_endpoint": f"{base}/authorize",
                               "token_endpoint": f"{base}/token", "response_types_supported": ["code"],
                               "code_challenge_methods_supported": ["S256"]})
+        elif self.path == "/token" and len(sys.argv) > 1:
+            self.answer(400, {"error": sys.argv[1], "error_description": "the token ref-0123456789 was revoked"})
         elif self.path == "/mcp":
             metadata = f"{base}/.well-known/oauth-protected-resource"
             self.answer(401, {}, [("WWW-Authenticate", f'Bearer resource_metadata="{metadata}"')])

@@ -67,7 +67,7 @@ fn a_server_that_dies_is_started_again() {
     assert_eq!(code, "ServerUnavailable");
     assert_eq!(
         message,
-        "server `hostile` went away during `hostile/die`; it ended with exit status: 3; it said: out of luck"
+        "server `hostile` went away during `hostile/die`; it ended with exit status: 3; it said: \"out of luck\""
     );
     assert_ne!(client.eval("(hostile/pid)").text, first);
 }
@@ -119,10 +119,7 @@ fn who_asks_for_progress_hears_how_a_call_goes_on() {
 fn servers_that_do_not_start_say_why() {
     let Some(mut client) = client(&[]) else { return };
     let cases = [
-        (
-            "broken",
-            "server `broken` did not start: it closed the connection before it answered; it ended with exit status: 7; it said: the key is missing",
-        ),
+        ("broken", "server `broken` did not start: it ended with exit status: 7; it said: \"the key is missing\""),
         (
             "hanging",
             "server `hanging` did not start: it did not answer within 0.5 s (`start_timeout_seconds` allows more)",

@@ -76,7 +76,8 @@ fn a_status_of_one_call_leaves_the_server_to_others() {
         (422, "ToolError"),
     ] {
         for _ in 0..4 {
-            let message = format!("server `good` answered `good/refuse` with HTTP status {status}");
+            let redirect = if status == 307 { ", a redirect that does not say where to" } else { "" };
+            let message = format!("server `good` answered `good/refuse` with HTTP status {status}{redirect}");
             let program = format!("(good/refuse {{:status {status}}})");
             let answer = client.call("lisp_eval", json!({"program": program, "repeat": true}));
             assert_eq!(answer.failure(), (code.to_owned(), message));
@@ -90,6 +91,8 @@ fn what_is_no_stream_of_events_says_why() {
     let Some(events) = Events::start() else { return };
     let mut client = events.client();
     let port = events.1;
+    let locked = "it asks for authorization (HTTP status 401); put the token of the server into `headers`: \
+                  {\"Authorization\": \"Bearer ${TOKEN}\"}";
     let cases = [
         (
             "elsewhere",
@@ -100,7 +103,7 @@ fn what_is_no_stream_of_events_says_why() {
         ("closed", "it closed the stream of events before it named an address to post to".to_owned()),
         ("page", "expected a stream of events (`text/event-stream`), got `text/html`".to_owned()),
         ("silent", "it did not answer within 0.3 s (`start_timeout_seconds` allows more)".to_owned()),
-        ("locked", "it asks for authorization (HTTP status 401)".to_owned()),
+        ("locked", locked.to_owned()),
     ];
     for (server, reason) in cases {
         let message = format!("server `{server}` did not start: {reason}");

@@ -21,7 +21,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "dies in mid-call",
         program: "(hostile/die)",
-        sees: "ServerUnavailable: server `hostile` went away during `hostile/die`; it ended with exit status: 3; it said: out of luck",
+        sees: "ServerUnavailable: server `hostile` went away during `hostile/die`; it ended with exit status: 3; it said: \"out of luck\"",
         then: "(hostile/pid)",
     },
     Fault {
@@ -65,7 +65,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "ends as soon as it is started",
         program: "(broken/pid)",
-        sees: "ServerUnavailable: server `broken` did not start: it closed the connection before it answered; it ended with exit status: 7; it said: the key is missing",
+        sees: "ServerUnavailable: server `broken` did not start: it ended with exit status: 7; it said: \"the key is missing\"",
         then: "(hostile/pid)",
     },
 ];

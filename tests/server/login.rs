@@ -4,10 +4,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::mcp_client::{free_port, installed, listening, python, script};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// A lispbox command with `home` as its home and working directory, which contains `servers.json`.
 fn lispbox(home: &Path, arguments: &[&str]) -> Command {
@@ -91,20 +92,65 @@ fn a_person_logs_in_once() {
     assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
 }
 
+/// Ends a process.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+/// Starts the peer of that name; returns its address.
+fn unregistering(arguments: &[&str]) -> (Ended, String) {
+    let mut command = Command::new("python3");
+    let mut peer =
+        command.arg(script("unregistering.py")).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut port = String::new();
+    BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
+    (Ended(peer), format!("http://127.0.0.1:{}/mcp", port.trim()))
+}
+
+#[test]
+fn a_login_that_is_not_renewed_says_so_and_how_to_log_in_again() {
+    if python().is_none() {
+        return;
+    }
+    for (error, expected) in [
+        ("invalid_grant", "it asks for authorization (HTTP status 401); log in with `lispbox login s`"),
+        (
+            "invalid_request",
+            "the login could not be renewed: \"Server returned error response: invalid_request: the token [redacted] was \
+             revoked\"; log in with `lispbox login s`",
+        ),
+    ] {
+        let (_peer, url) = unregistering(&[error]);
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::write(home.path().join("servers.json"), json!({"mcpServers": {"s": {"url": url}}}).to_string())
+            .expect("written");
+        let folder = home.path().join(".config/lispbox/logins");
+        std::fs::create_dir_all(&folder).expect("created");
+        let token = json!({"access_token": "tok-0123456789", "token_type": "bearer", "refresh_token": "ref-0123456789",
+                           "expires_in": 3600});
+        let kept = json!({"client_id": "c", "token_response": token, "granted_scopes": [], "token_received_at": 1000});
+        let name: String = Sha256::digest(&url).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        std::fs::write(folder.join(format!("{name}.json")), kept.to_string()).expect("written");
+        let output = lispbox(home.path(), &["eval", "(s/t)"]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("server `s` did not start: {expected}\n")), "{error}: {said}");
+    }
+}
+
 #[test]
 fn a_login_at_a_server_that_registers_no_clients_says_what_to_do() {
     if python().is_none() {
         return;
     }
-    let mut peer =
-        Command::new("python3").arg(script("unregistering.py")).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut port = String::new();
-    BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
+    let (_peer, url) = unregistering(&[]);
     let home = tempfile::tempdir().expect("a folder");
-    let servers = json!({"mcpServers": {"s": {"url": format!("http://127.0.0.1:{}/mcp", port.trim())}}});
-    std::fs::write(home.path().join("servers.json"), servers.to_string()).expect("written");
+    std::fs::write(home.path().join("servers.json"), json!({"mcpServers": {"s": {"url": url}}}).to_string())
+        .expect("written");
     let output = lispbox(home.path(), &["login", "s"]).output().expect("it runs");
-    let _ = (peer.kill(), peer.wait());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{said}");
     assert!(said.contains("its authorization server does not register lispbox as a client"), "{said}");

@@ -66,6 +66,7 @@ mod protocol;
 mod quarantine;
 mod real_peers;
 mod recorded_runs;
+mod refused_requests;
 mod rehearsals;
 mod revocation;
 mod rounds;

@@ -16,10 +16,24 @@ fn client(form: &str) -> Option<Client> {
 
 #[test]
 fn messages_are_read_however_they_are_framed() {
-    for form in ["lines", "pretty", "crlf", "log", "length", "batch", "joined"] {
+    for form in ["lines", "pretty", "crlf", "log", "length", "batch", "joined", "characters", "bare", "tagged"] {
         let Some(mut client) = client(form) else { return };
-        let answer = client.eval(r#"[(:a (s/echo :a [1 {:b "}{"}])) (:a (s/echo :a 2))]"#);
-        assert!(answer.text.starts_with(r#"[[1 {:b "}{"}] 2]"#), "{form}: {answer:?}");
+        let answer = client.eval(r#"[(:a (s/echo :a [1 {:b "}{"}])) (:a (s/echo :a "é"))]"#);
+        assert!(answer.text.starts_with(r#"[[1 {:b "}{"}] "é"]"#), "{form}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_server_that_reads_frames_is_spoken_to_in_frames() {
+    for (form, patience) in [("frames", 2), ("refuse-frames", 20)] {
+        if python().is_none() {
+            return;
+        }
+        let mut framed = server(form);
+        framed["start_timeout_seconds"] = json!(patience);
+        let mut client = Client::start(&json!({"mcpServers": {"s": framed}}), &[]);
+        let answer = client.eval(r#"[(:a (s/echo :a [1 {:b "}{"}])) (:a (s/echo :a "é\n"))]"#);
+        assert!(answer.text.starts_with(r#"[[1 {:b "}{"}] "é\n"]"#), "{form}: {answer:?}");
     }
 }
 

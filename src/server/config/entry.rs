@@ -220,7 +220,7 @@ impl Entry<'_> {
         transport: HttpTransport,
         headers: BTreeMap<String, String>,
     ) -> Result<Endpoint, String> {
-        let url = expand(&url, self.scope)?;
+        let url = expand(&url, self.scope)?.trim().to_owned();
         if !(url.starts_with("http://") || url.starts_with("https://")) {
             return Err("expected a `url` that begins with `http://` or `https://`".into());
         }

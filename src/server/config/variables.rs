@@ -129,9 +129,46 @@ impl<'a> Scope<'a> {
         };
         let name = name.strip_prefix("env:").unwrap_or(name);
         let value = (self.variable)(name).filter(|value| default.is_none() || !value.is_empty());
-        value.or(default.map(str::to_owned)).ok_or_else(|| {
+        value.or(default.map(str::to_owned)).ok_or_else(|| unknown(name))
+    }
+}
+
+/// Explains a reference `${name}` that has no value.
+fn unknown(name: &str) -> String {
+    /// What VS Code alone knows: the beginnings of its names.
+    const OF_EDITOR: [&str; 9] = [
+        "file",
+        "relativeFile",
+        "lineNumber",
+        "columnNumber",
+        "selectedText",
+        "execPath",
+        "defaultBuildTask",
+        "command:",
+        "config:",
+    ];
+    let (kind, of) = name.split_once([':', '.']).unwrap_or((name, ""));
+    if OF_EDITOR.iter().any(|known| name.starts_with(known)) {
+        return format!(
+            "VS Code alone can fill in `${{{name}}}`; write the value itself, or a variable as `${{NAME}}`"
+        );
+    }
+    match kind {
+        "workspaceFolder" if !of.is_empty() => {
+            format!(
+                "VS Code alone knows the folder `{of}` of `${{{name}}}`; write its path, or a variable as `${{NAME}}`"
+            )
+        }
+        "user_config" | "__dirname" => format!(
+            "`${{{name}}}` is filled in when a bundle is installed; write the value itself, or a variable as `${{NAME}}`"
+        ),
+        _ if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !name.is_empty() => {
             format!("the environment variable `{name}` is not set; set it, or write `${{{name}:-default}}`")
-        })
+        }
+        _ => format!(
+            "`${{{name}}}` is unknown: expected `${{NAME}}`, `${{NAME:-default}}`, `${{file:PATH}}`, `${{input:ID}}`, \
+             `${{workspaceFolder}}` or `${{userHome}}`"
+        ),
     }
 }
 
@@ -183,6 +220,28 @@ mod tests {
             Err("the environment variable `B` is not set; set it, or write `${B:-default}`".into())
         );
         assert_eq!(expand("${B"), Err("expected `}` after `${`".into()));
+    }
+
+    #[test]
+    fn references_that_others_fill_in_are_explained() {
+        let scope = Scope::new("servers.json", &variable);
+        for (reference, expected) in [
+            ("${command:pickPort}", "VS Code alone can fill in `${command:pickPort}`; write the value itself"),
+            ("${config:go.root}", "VS Code alone can fill in `${config:go.root}`"),
+            ("${fileDirname}", "VS Code alone can fill in `${fileDirname}`"),
+            (
+                "${workspaceFolder:api}",
+                "VS Code alone knows the folder `api` of `${workspaceFolder:api}`; write its path",
+            ),
+            ("${user_config.key}", "`${user_config.key}` is filled in when a bundle is installed"),
+            ("${__dirname}", "`${__dirname}` is filled in when a bundle is installed"),
+            ("${KEY-none}", "`${KEY-none}` is unknown: expected `${NAME}`, `${NAME:-default}`"),
+            ("${secret:key}", "`${secret:key}` is unknown: expected `${NAME}`"),
+            ("${}", "`${}` is unknown"),
+        ] {
+            let problem = expand(reference, &scope).expect_err(reference);
+            assert!(problem.starts_with(expected), "{problem}");
+        }
     }
 
     #[test]

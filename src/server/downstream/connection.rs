@@ -1,6 +1,6 @@
 //! One connection to a server, from its handshake to its end, and the requests on it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,20 +18,19 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{ToolError, ToolErrorKind, ToolHints, ToolReply};
+use crate::lang::{ToolError, ToolErrorKind, ToolReply};
 use crate::server::identity::sha256;
-use crate::server::pins::Declaration;
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
-use crate::server::transport::envelope::Envelope;
-use crate::server::transport::lenient::TASK_ONLY;
 use crate::server::transport::lines;
 
 use super::asked::{Asked, Reports};
 use super::client::Client;
 use super::http;
+use super::list::{List, NO_TOOLS};
 use super::listing;
+use super::problems::{self, quoted};
 use super::process::ServerProcess;
 use super::refusals;
 use super::result::{late, stalled};
@@ -42,15 +41,9 @@ const PING: Duration = Duration::from_secs(2);
 const PAGE: Duration = Duration::from_secs(10);
 /// Maximum number of pages of the tool list; a server with more is assumed to repeat them endlessly.
 const MOST_PAGES: usize = 200;
-/// Maximum size of the tool list, in bytes of names, descriptions and schemas.
-const LARGEST_LIST: u64 = 8 << 20;
 
-/// Maximum number of reported reasons for leaving tools out.
-const LEFT_OUT: usize = 20;
 /// Maximum length of what a server says about its use, in bytes.
 const LONGEST_INSTRUCTIONS: usize = 16_000;
-/// Maximum length of a tool name, in bytes.
-const LONGEST_NAME: usize = 1024;
 
 /// The reason why a request has no answer.
 pub(in crate::server) enum Failure {
@@ -122,6 +115,25 @@ impl Drop for InUse {
     }
 }
 
+/// How the requests of a connection are authorized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Authorization {
+    /// By a header of the configuration.
+    Configured,
+    /// By a login, if there is one.
+    ByLogin,
+}
+
+impl Authorization {
+    /// Returns the next step, as a clause, if the server named so asks for authorization.
+    pub(super) fn advice(self, server: &str) -> String {
+        match self {
+            Authorization::Configured => problems::NOT_ACCEPTED.to_owned(),
+            Authorization::ByLogin => format!("; log in with `lispbox login {server}`"),
+        }
+    }
+}
+
 /// Usage of a connection.
 struct Uses {
     open: usize,
@@ -134,8 +146,8 @@ pub(in crate::server) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
-    /// True if the end of the connection may mean that a reply exceeded the size limit.
-    ends_silently: bool,
+    /// How requests are authorized, if this is streamable HTTP.
+    over_http: Option<Authorization>,
     /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,
     reports: Arc<Reports>,
@@ -161,7 +173,7 @@ impl Connection {
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
             process: None,
-            ends_silently: false,
+            over_http: None,
             ended,
             reports,
             list_doubted: AtomicBool::new(false),
@@ -176,10 +188,9 @@ impl Connection {
         Connection { process: Some(process), ..self }
     }
 
-    /// Marks the connection as one that ends without an error if a reply exceeds the size limit, as rmcp's streamable
-    /// HTTP does.
-    pub(super) fn that_ends_silently(self) -> Connection {
-        Connection { ends_silently: true, ..self }
+    /// Marks the connection as one over streamable HTTP.
+    pub(super) fn over_http(self, authorization: Authorization) -> Connection {
+        Connection { over_http: Some(authorization), ..self }
     }
 
     /// False once the server has gone.
@@ -246,13 +257,23 @@ impl Connection {
         self.list_doubted.swap(false, Ordering::AcqRel)
     }
 
-    /// Fetches all pages of the tool list.
-    pub(super) async fn list(&self) -> Result<List, Failure> {
+    /// Fetches all pages of the tool list, each within `patience`, or a shorter time by default.
+    pub(super) async fn list(&self, patience: Option<Duration>) -> Result<List, Failure> {
         let mut tools = List::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let (page, unreadable) = self.answered(self.page(page), PAGE, "tools/list").await?;
+            let page = self.answered(self.page(page), patience.unwrap_or(PAGE), "tools/list");
+            let (page, unreadable) = match page.await {
+                Err(Failure::Final(error)) if error.kind == ToolErrorKind::Timeout => {
+                    if !self.offers_tools() {
+                        return Ok(List::without_tools(&self.name));
+                    }
+                    let advice = patience.map(|_| "`start_timeout_seconds` of the server allows more".to_owned());
+                    return Err(Failure::Final(ToolError { suggestion: advice, ..error }));
+                }
+                page => page?,
+            };
             tools.is_fresh_for(page.ttl_ms);
             let (name, secrets, mut so_far) = (self.name.clone(), self.secrets.clone(), tools);
             let taken = offload::linear(usize::MAX, move || {
@@ -290,11 +311,12 @@ impl Connection {
                 read.ok_or(ServiceError::UnexpectedResponse)
             }
             // A server may offer prompts or resources alone.
-            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND && !self.offers_tools() => {
-                Ok((
-                    ListToolsResult::default(),
-                    vec!["it has no tools: it offers prompts or resources alone".to_owned()],
-                ))
+            Err(ServiceError::McpError(error)) if !self.offers_tools() => {
+                let reason = match error.code {
+                    ErrorCode::METHOD_NOT_FOUND => NO_TOOLS.to_owned(),
+                    _ => format!("it offers no tools, and lists none: {}", quoted(&error.message, &self.secrets)),
+                };
+                Ok((ListToolsResult::default(), vec![reason]))
             }
             page => page.map(|page| (page, Vec::new())),
         }
@@ -397,39 +419,40 @@ impl Connection {
             ServiceError::TransportSend(error) if http::is_too_large(error.error.as_ref()) => {
                 (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large"))
             }
-            ServiceError::TransportSend(error) => {
-                let error = error.error.as_ref();
-                let (status, reason) = (http::status(error), http::problem(error));
-                let cannot = if status.is_some() { "used" } else { "reached" };
-                let problem = ToolError::unavailable(format!("server `{}` cannot be {cannot}: {reason}", self.name));
-                return match status {
-                    // Such a status concerns only this call: the server is still reachable and has not forgotten our
-                    // session.
-                    Some(status @ (300..=399 | 402 | 405..)) => {
-                        let words = http::words(error).map(|words| format!(": {}", self.secrets.redact(&words)));
-                        let words = words.unwrap_or_default();
-                        let message =
-                            format!("server `{}` answered `{what}` with HTTP status {status}{words}", self.name);
-                        let is_for_now = matches!(status, 429 | 502..=504);
-                        let kind = if is_for_now { ToolErrorKind::Unavailable } else { ToolErrorKind::Failed };
-                        Failure::Final(ToolError::new(kind, message))
-                    }
-                    status => {
-                        self.ended.cancel();
-                        // An SSE server that does not know our session any more answers 404.
-                        if http::is_unsent(error) || status == Some(404) {
-                            Failure::Unsent(problem)
-                        } else if http::is_lost(error) {
-                            Failure::Lost(problem)
-                        } else {
-                            Failure::Final(problem)
-                        }
-                    }
-                };
-            }
+            ServiceError::TransportSend(error) => return self.unsent(error.error.as_ref(), what),
             _ => return Failure::Lost(self.gone(what).await),
         };
         Failure::Final(ToolError::new(kind, message))
+    }
+
+    /// Returns the failure of a request that was not sent, or refused by an HTTP status.
+    fn unsent(&self, error: &(dyn Error + 'static), what: &str) -> Failure {
+        let (status, reason) = (problems::status(error), problems::problem(error, &self.secrets));
+        let login = self.over_http.filter(|_| status == Some(401)).map(|by| by.advice(&self.name)).unwrap_or_default();
+        let cannot = if status.is_some() { "used" } else { "reached" };
+        let problem = ToolError::unavailable(format!("server `{}` cannot be {cannot}: {reason}{login}", self.name));
+        match status {
+            // Such a status concerns only this call: the server is still reachable and has not forgotten our session.
+            Some(status @ (300..=399 | 402 | 405..)) => {
+                let details =
+                    problems::refused(error).map(|refused| refused.details(&self.secrets)).unwrap_or_default();
+                let message = format!("server `{}` answered `{what}` with HTTP status {status}{details}", self.name);
+                let is_for_now = matches!(status, 429 | 502..=504);
+                let kind = if is_for_now { ToolErrorKind::Unavailable } else { ToolErrorKind::Failed };
+                Failure::Final(ToolError::new(kind, message))
+            }
+            status => {
+                self.ended.cancel();
+                // An SSE server that does not know our session any more answers 404.
+                if http::is_unsent(error) || status == Some(404) {
+                    Failure::Unsent(problem)
+                } else if http::is_lost(error) {
+                    Failure::Lost(problem)
+                } else {
+                    Failure::Final(problem)
+                }
+            }
+        }
     }
 
     /// Returns the error that the server has gone, with its last output.
@@ -440,7 +463,9 @@ impl Connection {
             None => None,
         };
         let words = match words {
-            None if self.ends_silently => "; or its reply is larger than the maximum".to_owned(),
+            None if self.over_http.is_some() => {
+                "; the stream of its reply ended without one, or the reply is larger than the maximum".to_owned()
+            }
             words => words.map(|words| format!("; {words}")).unwrap_or_default(),
         };
         ToolError::unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
@@ -467,118 +492,4 @@ fn with_more_time(error: ToolError) -> ToolError {
 
 fn failed(message: String) -> Failure {
     Failure::Final(ToolError::failed(message))
-}
-
-/// A tool list while it is being received.
-#[derive(Default)]
-pub(super) struct List {
-    pub(super) tools: Vec<Declaration>,
-    /// Why tools are left out, a clause each.
-    pub(super) left_out: Vec<String>,
-    /// The time for which the server considers the list fresh.
-    pub(super) fresh: Option<Duration>,
-    /// The hints of each tool by name, and the names that several tools with different hints share.
-    names: HashMap<String, ToolHints>,
-    twins: BTreeSet<String>,
-    bytes: u64,
-    marks: u64,
-}
-
-impl List {
-    /// Takes the time for which the server considers a page fresh; the shortest one counts.
-    fn is_fresh_for(&mut self, milliseconds: Option<u64>) {
-        let fresh = milliseconds.map(Duration::from_millis);
-        self.fresh = [self.fresh, fresh].into_iter().flatten().min();
-    }
-
-    /// Adds a page of a server's tools; returns false if the list becomes too long.
-    fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
-        for tool in page {
-            if is_for_apps_only(&tool) {
-                let name = foreign_text::name(&tool.name);
-                tracing::debug!(server, "the tool {name} is left out: its server offers it to apps only");
-                continue;
-            }
-            if is_for_tasks_only(&tool) {
-                let name = foreign_text::name(&tool.name);
-                self.leave_out(
-                    server,
-                    format!("the tool {name} is left out: it runs as a task only, and programs cannot wait for tasks"),
-                );
-                continue;
-            }
-            let Some(tool) = declaration(tool).redacted(secrets) else {
-                self.leave_out(server, "a tool is left out: its name contains a secret".to_owned());
-                continue;
-            };
-            if !(1..=LONGEST_NAME).contains(&tool.name.len()) {
-                let name = foreign_text::name(&tool.name);
-                self.leave_out(server, format!("the tool {name} is left out: its name is empty or too long"));
-                continue;
-            }
-            if let Some(hints) = self.names.insert(tool.name.clone(), tool.hints()) {
-                if hints == tool.hints() {
-                    let name = foreign_text::name(&tool.name);
-                    self.leave_out(server, format!("a second tool {name} is left out: another one has its name"));
-                } else {
-                    self.twins.insert(tool.name);
-                }
-                continue;
-            }
-            let schemas = Envelope::of(json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
-            let texts = [tool.title.as_deref(), tool.description.as_deref(), Some(&tool.name)];
-            self.bytes += schemas.bytes() + texts.into_iter().flatten().map(str::len).sum::<usize>() as u64;
-            self.marks += schemas.marks();
-            if self.bytes > LARGEST_LIST || self.marks > lines::MOST_MARKS {
-                return false;
-            }
-            self.tools.push(tool);
-        }
-        true
-    }
-
-    /// Removes tools that share a name but have different hints: no rule could tell them apart, and it is unknown
-    /// which of them a call reaches.
-    fn without_twins(mut self, server: &str) -> List {
-        let twins = std::mem::take(&mut self.twins);
-        self.tools.retain(|tool| !twins.contains(&tool.name));
-        for name in &twins {
-            let name = foreign_text::name(name);
-            self.leave_out(
-                server,
-                format!("the tools {name} are left out: several have this name, with different annotations"),
-            );
-        }
-        self
-    }
-
-    fn leave_out(&mut self, server: &str, message: String) {
-        if self.left_out.len() < LEFT_OUT && !self.left_out.contains(&message) {
-            tracing::warn!(server, "{message}");
-            self.left_out.push(message);
-        }
-    }
-}
-
-/// True for a tool that its server offers to the pages of an MCP App, not to a model: its `_meta.ui.visibility` names
-/// audiences, but not `model`. Without audiences a tool is for both.
-fn is_for_apps_only(tool: &rmcp::model::Tool) -> bool {
-    let visibility = tool.meta.as_ref().and_then(|meta| meta.get("ui")?.get("visibility")?.as_array());
-    visibility.is_some_and(|audiences| !audiences.is_empty() && audiences.iter().all(|audience| audience != "model"))
-}
-
-/// True for a tool that runs as a task alone, for whose end programs cannot wait.
-fn is_for_tasks_only(tool: &rmcp::model::Tool) -> bool {
-    tool.meta.as_ref().and_then(|meta| meta.get(TASK_ONLY)) == Some(&Value::Bool(true))
-}
-
-fn declaration(tool: rmcp::model::Tool) -> Declaration {
-    Declaration {
-        input_schema: tool.schema_as_json_value(),
-        output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
-        name: tool.name.into_owned(),
-        title: tool.title,
-        description: tool.description.map(|text| text.into_owned()),
-        annotations: json!(tool.annotations),
-    }
 }

@@ -2,9 +2,9 @@
 //!
 //! [`Downstreams`] is the set of servers and builds the catalogue of their tools. [`server`] is one server with its
 //! state over time; [`link`] is the transport of its calls: a connection, or [`local`] where no server process exists.
-//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] with [`streamable`], or [`sse`],
-//! with a [`login`] where the server requires one; [`starts`] bounds concurrent starts and [`restarts`] rate-limits new
-//! ones. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
+//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`] (its words are [`overheard`]), [`http`] with [`streamable`], or [`sse`],
+//! with a [`login`] where the server requires one, and [`problems`] explains failures; [`starts`] bounds concurrent starts
+//! and [`restarts`] rate-limits new ones. Tools come as a [`list`], whose pages [`listing`] reads. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
 //! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds;
 //! [`nullable`] reads schemas in the way of OpenAPI. [`result`] unwraps results and [`seen`] learns their shape. [`index`]
 //! serves searches. [`shelf`] caches tool lists on disk and [`shapes`] what was learned, both in the [`cache`]. [`unfit`]
@@ -22,12 +22,15 @@ mod freshness;
 mod http;
 mod index;
 mod link;
+mod list;
 mod listing;
 mod local;
 mod login;
 mod nullable;
+mod overheard;
 mod patterns;
 mod plans;
+mod problems;
 mod process;
 mod refusals;
 mod restarts;

@@ -13,15 +13,17 @@ use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt, try_unfold};
 use memchr::{memchr, memchr2};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, Url};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::server::secrets::Secrets;
 use crate::server::transport::lines::{Lines, Outlet};
 
 use super::http;
+use super::problems::{self, NOT_ACCEPTED, Refused};
 
 /// Timeout for a server to accept a message. The answer comes on the event stream.
 const ACCEPTING: Duration = Duration::from_secs(30);
@@ -65,13 +67,20 @@ pub(super) async fn transport(
     headers: &BTreeMap<String, String>,
     largest: usize,
     ended: CancellationToken,
+    secrets: &Secrets,
 ) -> Result<Lines<Messages, Posts>, String> {
     let client = http::client(url)?;
     let headers: HeaderMap = http::sent(headers)?;
     let request = client.get(url).headers(headers.clone()).header(ACCEPT, "text/event-stream");
-    let mut response = request.send().await.map_err(|problem| http::failed(&problem))?;
+    let mut response = request.send().await.map_err(|problem| problems::failed(&problem))?;
     if !response.status().is_success() {
-        return Err(http::answered(response.status().as_u16()));
+        let (refused, _) = Refused::read(response).await;
+        let advice = match refused.status {
+            401 if headers.contains_key(AUTHORIZATION) => NOT_ACCEPTED,
+            401 => "; put the token of the server into `headers`: {\"Authorization\": \"Bearer ${TOKEN}\"}",
+            _ => "",
+        };
+        return Err(format!("{}{advice}", refused.describe(secrets)));
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("nothing");
     if !kind.starts_with("text/event-stream") {
@@ -83,7 +92,7 @@ pub(super) async fn transport(
         match response.chunk().await {
             Ok(Some(piece)) => messages.append(&mut frames.feed(&piece)),
             Ok(None) => return Err("it closed the stream of events before it named an address to post to".into()),
-            Err(problem) => return Err(http::failed(&problem)),
+            Err(problem) => return Err(problems::failed(&problem)),
         }
         if let Some(address) = frames.address.take() {
             break address;
@@ -135,9 +144,11 @@ impl Outlet for Posts {
     async fn write(self, line: Vec<u8>) -> io::Result<()> {
         let _place = self.places.acquire().await.map_err(io::Error::other)?;
         let request = self.client.post(self.url).headers(self.headers).header(CONTENT_TYPE, "application/json");
-        let answer = request.timeout(ACCEPTING).body(line).send().await.and_then(Response::error_for_status);
-        let status = answer.map_err(http::unsent)?.status();
-        if status.is_success() { Ok(()) } else { Err(http::refused(status.as_u16())) }
+        let answer = request.timeout(ACCEPTING).body(line).send().await.map_err(http::unsent)?;
+        match answer.status().is_success() {
+            true => Ok(()),
+            false => Err(io::Error::other(Refused::read(answer).await.0)),
+        }
     }
 
     async fn close(&self) {

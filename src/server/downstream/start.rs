@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -15,19 +16,26 @@ use tokio_util::sync::CancellationToken;
 use crate::server::config::{Commands, Endpoint, HttpTransport, ServerConfig};
 use crate::server::secrets::Secrets;
 use crate::server::system::platform::Lifeline;
-use crate::server::text::cut;
-use crate::server::transport::lines::Lines;
+use crate::server::transport::lines::{self, Lines};
 
 use super::asked::Reports;
 use super::client::Client;
-use super::connection::Connection;
+use super::connection::{Authorization, Connection};
 use super::login::Login;
-use super::process::{Overheard, ServerProcess};
+use super::overheard::Overheard;
+use super::problems::{self, quoted};
+use super::process::ServerProcess;
 use super::{http, sse};
 
 /// Timeout of the handshake, unless the configuration of the server sets one. The first start of a server from a
 /// registry downloads its packages; a process that ends earlier is noticed at once.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(60);
+
+/// Timeout of the second handshake, in frames, with a server that has not answered the first.
+const IN_FRAMES: Duration = Duration::from_secs(10);
+
+/// The advice for a server that is not found.
+const WRONG_PATH: &str = "; the path of the `url` may be wrong";
 
 /// The commands that download what they run.
 const DOWNLOADERS: &[&str] =
@@ -43,6 +51,8 @@ pub(super) struct Start {
     pub(super) logins: Option<PathBuf>,
     /// The secrets that are redacted from everything that the server sends.
     pub(super) secrets: Secrets,
+    /// True once the server was found to separate messages by headers.
+    pub(super) is_framed: AtomicBool,
 }
 
 impl Start {
@@ -80,42 +90,32 @@ impl Start {
         lifecycle: ClientLifecycleMode,
         version: ProtocolVersion,
     ) -> Result<Connection, Refusal> {
-        let ended = CancellationToken::new();
         let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
         match endpoint {
-            Endpoint::Process { .. } => {
-                let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
-                let transport = Lines::new(output, input, self.largest, ended.clone());
-                match self.shake_hands(transport, (lifecycle, version), ended).await {
-                    Ok(connection) => Ok(connection.to(process)),
-                    Err(refusal) => Err(match (refusal, process.last_words().await) {
-                        (refusal, None) => refusal,
-                        (Refusal::Protocol(reason), Some(words)) => Refusal::Protocol(format!("{reason}; {words}")),
-                        (other, Some(words)) => Refusal::Other(format!("{}; {words}", other.reason())),
-                    }),
-                }
-            }
+            Endpoint::Process { arguments, .. } => self.connect_to_process(arguments, (lifecycle, version)).await,
             Endpoint::Http { url, transport: HttpTransport::Sse, headers } => {
-                self.connect_by_events(url, headers, (lifecycle, version), ended).await
+                self.connect_by_events(url, headers, (lifecycle, version)).await
             }
             Endpoint::Http { url, transport, headers } => {
                 let login = Login::new(self.logins.as_deref(), url, &self.secrets);
                 let streamable = http::transport(url, headers, self.largest, &login);
                 let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
-                let manner = (lifecycle, version);
-                match self.shake_hands(streamable.map_err(Refusal::Other)?, manner.clone(), ended.clone()).await {
+                let (manner, ended) = ((lifecycle, version), CancellationToken::new());
+                // A configured `Authorization` header means that no login is wanted.
+                let is_authorized = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+                let by = if is_authorized { Authorization::Configured } else { Authorization::ByLogin };
+                match self.shake_hands(streamable.map_err(Refusal::Other)?, manner.clone(), ended).await {
                     // MCP requires clients that support older servers to take this status for one.
                     Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
-                        let older = self.connect_by_events(url, headers, manner, ended).await;
-                        older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
+                        let older = self.connect_by_events(url, headers, manner).await;
+                        let reason = |older: Refusal| format!("{reason}; as `sse`: {}{WRONG_PATH}", older.reason());
+                        older.map_err(|older| Refusal::Other(reason(older)))
                     }
-                    // A configured `Authorization` header means that no login is wanted.
-                    Err(Refusal::Status(401, reason))
-                        if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
-                    {
-                        Err(Refusal::Other(format!("{reason}; log in with `lispbox login {}`", self.config.name)))
+                    Err(Refusal::Status(404, reason)) => Err(Refusal::Other(format!("{reason}{WRONG_PATH}"))),
+                    Err(Refusal::Status(401, reason)) => {
+                        Err(Refusal::Other(format!("{reason}{}", by.advice(&self.config.name))))
                     }
-                    Ok(connection) => Ok(connection.that_ends_silently()),
+                    Ok(connection) => Ok(connection.over_http(by)),
                     refused => refused,
                 }
             }
@@ -123,14 +123,65 @@ impl Start {
         }
     }
 
+    /// Starts the process and performs the handshake with it: in lines, or, if it reads none, with the headers by which
+    /// the Language Server Protocol separates messages.
+    async fn connect_to_process(&self, arguments: &[String], manner: Manner) -> Result<Connection, Refusal> {
+        let is_framed = self.is_framed.load(Ordering::Relaxed);
+        let refusal = match self.connect_in_frames(is_framed, arguments, manner.clone()).await {
+            Err(Refusal::Unread(reason)) if !is_framed => Refusal::Other(reason),
+            outcome => return outcome,
+        };
+        let framed = self.connect_in_frames(true, arguments, manner);
+        match tokio::time::timeout(IN_FRAMES, framed).await {
+            Ok(Ok(connection)) => {
+                tracing::info!(server = self.config.name, "it separates messages by `Content-Length` headers");
+                self.is_framed.store(true, Ordering::Relaxed);
+                Ok(connection)
+            }
+            _ => Err(refusal),
+        }
+    }
+
+    async fn connect_in_frames(
+        &self,
+        is_framed: bool,
+        arguments: &[String],
+        manner: Manner,
+    ) -> Result<Connection, Refusal> {
+        let ended = CancellationToken::new();
+        let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
+        let transport = Lines::new(output, input, self.largest, ended.clone());
+        let transport = if is_framed { transport.in_frames() } else { transport };
+        let refusal = match self.shake_hands(transport, manner, ended).await {
+            Ok(connection) => return Ok(connection.to(process)),
+            Err(refusal) => refusal,
+        };
+        let is_silent = matches!(refusal, Refusal::Silence(_)) && process.is_silent();
+        let words = process.last_words().await;
+        let has_ended = !process.runs();
+        let advice = if has_ended { unexpanded(arguments).unwrap_or_default() } else { "" };
+        let is_protocol = matches!(refusal, Refusal::Protocol(_));
+        let reason = match (refusal, words) {
+            // Its end says more.
+            (Refusal::Closed, Some(words)) if has_ended => words,
+            (refusal, Some(words)) => format!("{}; {words}", refusal.reason()),
+            (refusal, None) => refusal.reason(),
+        };
+        Err(match is_protocol {
+            true => Refusal::Protocol(reason),
+            false if is_silent || process.names_frames() => Refusal::Unread(reason),
+            false => Refusal::Other(format!("{reason}{advice}")),
+        })
+    }
+
     async fn connect_by_events(
         &self,
         url: &str,
         headers: &BTreeMap<String, String>,
         manner: Manner,
-        ended: CancellationToken,
     ) -> Result<Connection, Refusal> {
-        let opening = sse::transport(url, headers, self.largest, ended.clone());
+        let ended = CancellationToken::new();
+        let opening = sse::transport(url, headers, self.largest, ended.clone(), &self.secrets);
         let opened = tokio::time::timeout(self.patience(), opening).await.map_err(|_| self.silence())?;
         self.shake_hands(opened.map_err(Refusal::Other)?, manner, ended).await
     }
@@ -163,7 +214,7 @@ impl Start {
         let loading = self
             .downloader()
             .map_or_else(String::new, |command| format!("; `{command}` downloads what it runs at the first start"));
-        Refusal::Other(format!("it did not answer within {seconds} s (`start_timeout_seconds` allows more){loading}"))
+        Refusal::Silence(format!("it did not answer within {seconds} s (`start_timeout_seconds` allows more){loading}"))
     }
 
     /// Returns the name of the command if it downloads what it runs.
@@ -231,40 +282,67 @@ fn older_versions(reason: &str) -> Vec<ProtocolVersion> {
     if named.is_empty() { OLDER.to_vec() } else { named }
 }
 
-/// The reason why there is no connection: an error reply of the server, an HTTP status, or anything else.
+/// The reason why there is no connection.
 enum Refusal {
+    /// An error reply of the server.
     Protocol(String),
+    /// An HTTP status.
     Status(u16, String),
+    /// The end of the connection.
+    Closed,
+    /// No answer in time.
+    Silence(String),
+    /// It may not have read what was sent, because it expects other frames.
+    Unread(String),
     Other(String),
 }
 
 impl Refusal {
     fn reason(self) -> String {
         match self {
-            Refusal::Protocol(reason) | Refusal::Status(_, reason) | Refusal::Other(reason) => reason,
+            Refusal::Closed => "it closed the connection before it answered".to_owned(),
+            Refusal::Protocol(reason)
+            | Refusal::Status(_, reason)
+            | Refusal::Silence(reason)
+            | Refusal::Unread(reason)
+            | Refusal::Other(reason) => reason,
         }
     }
 }
 
+/// Returns the advice for arguments that other clients may expand; shells expand variables themselves.
+fn unexpanded(arguments: &[String]) -> Option<&'static str> {
+    let has_variable = |text: &String| {
+        text.split('$').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+    };
+    if arguments.iter().any(|text| text.starts_with("~/")) {
+        return Some("; `~` is not expanded in `args`; `${HOME}` is");
+    }
+    let is_script = arguments.iter().any(|text| text.starts_with("-") && text.ends_with('c'));
+    (!is_script && arguments.iter().any(has_variable)).then_some("; `$NAME` is not expanded in `args`; `${NAME}` is")
+}
+
 fn refusal(problem: &ClientInitializeError, secrets: &Secrets) -> Refusal {
     match problem {
+        ClientInitializeError::JsonRpcError(error) if error.code == lines::UNREADABLE => {
+            Refusal::Other(format!("its answer to the handshake cannot be read: {}", secrets.redact(&error.message)))
+        }
         ClientInitializeError::JsonRpcError(error) => {
-            Refusal::Protocol(format!("it refused the handshake: {}", cut(&secrets.redact(&error.message), 300)))
+            Refusal::Protocol(format!("it refused the handshake: {}", quoted(&error.message, secrets)))
         }
-        ClientInitializeError::ConnectionClosed(_) => {
-            Refusal::Other("it closed the connection before it answered".into())
-        }
+        ClientInitializeError::ConnectionClosed(_) => Refusal::Closed,
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             Refusal::Other("it supports no known version of MCP".into())
         }
-        ClientInitializeError::TransportError { error, .. } if http::is_closed(error.error.as_ref()) => {
-            Refusal::Other("it closed the connection before it answered".into())
-        }
+        ClientInitializeError::TransportError { error, .. } if http::is_closed(error.error.as_ref()) => Refusal::Closed,
         ClientInitializeError::TransportError { error, .. } => {
-            let reason = http::problem(error.error.as_ref());
-            match http::status(error.error.as_ref()) {
+            let reason = problems::problem(error.error.as_ref(), secrets);
+            match problems::status(error.error.as_ref()) {
                 Some(status) => Refusal::Status(status, reason),
-                None => Refusal::Other(reason),
+                None => {
+                    let advice = problems::advice_on_scheme(error.error.as_ref());
+                    Refusal::Other(format!("{reason}{advice}"))
+                }
             }
         }
         _ => Refusal::Other("its answer to the handshake is not MCP".into()),

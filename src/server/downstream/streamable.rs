@@ -4,7 +4,6 @@
 //! no longer knows is reported as [`StreamableHttpError::SessionExpired`], upon which rmcp opens another one and sends
 //! the request once more: servers answer 404, or 400 as the SDK for TypeScript does, and have then not carried it out.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{HeaderName, HeaderValue, StatusCode};
 use futures::stream::{BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE};
-use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde_json::{Value, json};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
@@ -27,8 +24,7 @@ use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lenient::{self, Waits};
 use crate::server::transport::lines;
 
-/// Maximum size of the body of a response that is not a success, in bytes.
-const LARGEST_ERROR: usize = 64 << 10;
+use super::problems::Refused;
 
 /// The beginnings of a text with a byte order mark, and of data that is compressed with gzip.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -67,29 +63,15 @@ impl Http {
     /// Returns what a response that is not a success means for a message.
     async fn refused(
         &self,
-        mut response: Response,
+        response: Response,
         message: &ClientJsonRpcMessage,
         session: Option<&str>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let status = response.status();
-        let challenge = response.headers().get(WWW_AUTHENTICATE).map(|header| lossy(header.as_bytes()));
-        match (status, challenge) {
-            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
-                return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
-            }
-            (StatusCode::FORBIDDEN, Some(challenge)) => {
-                return Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)));
-            }
-            _ => {}
+        let (status, is_json) = (response.status(), is_of(&response, JSON_MIME_TYPE));
+        let (refused, body) = Refused::read(response).await;
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(refused.challenge());
         }
-        if status.is_redirection() {
-            let target = response.headers().get(LOCATION).map(|target| lossy(target.as_bytes())).unwrap_or_default();
-            // The query may have credentials.
-            let target = target.split(['?', '#']).next().unwrap_or_default().to_owned();
-            return Err(unexpected(status, format!("it redirects to {target}, which is not followed").as_bytes()));
-        }
-        let is_json = is_of(&response, JSON_MIME_TYPE);
-        let body = limited(&mut response, LARGEST_ERROR).await.unwrap_or_default().unwrap_or_default();
         // Other JSON is quoted with the status.
         let is_json = is_json && names_protocol(&body);
         let id = id_of(message);
@@ -105,14 +87,18 @@ impl Http {
                 return Err(StreamableHttpError::SessionExpired);
             }
         }
-        let is_about_us = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match (error, message) {
             (Some(error), JsonRpcMessage::Request(_))
-                if !is_about_us && (status.is_client_error() || status.is_server_error()) =>
+                if status != StatusCode::FORBIDDEN && (status.is_client_error() || status.is_server_error()) =>
             {
                 Ok(StreamableHttpPostResponse::Json(error, None))
             }
-            _ => Err(unexpected(status, &body)),
+            // A server that takes no notifications may answer requests all the same.
+            (_, JsonRpcMessage::Notification(_)) => {
+                tracing::warn!(status = status.as_u16(), "a server has refused a notification");
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            _ => Err(refused.error()),
         }
     }
 }
@@ -134,12 +120,6 @@ fn names_session(body: &[u8]) -> bool {
 /// Returns whether a message in JSON has the identity of a request.
 fn has_identity(body: &[u8], id: &RequestId) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|message| message.get("id") == Some(&json!(id)))
-}
-
-/// The error for a status, with the server's words.
-fn unexpected(status: StatusCode, body: &[u8]) -> Failure {
-    let words = lossy(&body[..body.len().min(2_000)]);
-    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {words}")))
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -353,12 +333,11 @@ impl StreamableHttpClient for Http {
             let events = events(response, max_sse_event_size, id.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, opened));
         }
-        let kind = response.headers().get(CONTENT_TYPE).map(|kind| lossy(kind.as_bytes()));
         let is_json = is_of(&response, JSON_MIME_TYPE);
         let body = limited(&mut response, self.largest).await.map_err(StreamableHttpError::Client)?;
         let body = body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: self.largest })?;
         if !is_json && !is_message(&body, id) {
-            return Err(StreamableHttpError::UnexpectedContentType(kind));
+            return Err(Refused::of(&response, &body).error());
         }
         Ok(StreamableHttpPostResponse::Json(reply(&body, id), opened))
     }

@@ -367,11 +367,15 @@ pub(in crate::server) fn output_is_closed() -> bool {
 pub(in crate::server) fn start_problem(program: &str, problem: &io::Error) -> String {
     let (path, name) = (std::path::Path::new(program), shown(program));
     match problem.kind() {
-        io::ErrorKind::NotFound if let Some(interpreter) = interpreter(path) => {
-            format!(
-                "the command `{name}` cannot be run: its interpreter `{interpreter}`, which its first line names, was not found"
-            )
-        }
+        io::ErrorKind::NotFound if let Some(interpreter) = interpreter(path) => match interpreter.strip_suffix('\r') {
+            Some(_) => format!(
+                "the command `{name}` cannot be run: its first line ends as on Windows; save it with the line ends of Unix"
+            ),
+            None => format!(
+                "the command `{name}` cannot be run: its interpreter `{interpreter}`, which its first line names, was not \
+                 found; install it, or name another one there"
+            ),
+        },
         io::ErrorKind::NotFound => format!("the command `{name}` was not found{}", hint(program)),
         io::ErrorKind::PermissionDenied if path.is_dir() => format!("the command `{name}` is a folder"),
         io::ErrorKind::PermissionDenied => format!("the command `{name}` is not executable"),
@@ -379,14 +383,16 @@ pub(in crate::server) fn start_problem(program: &str, problem: &io::Error) -> St
     }
 }
 
-/// Returns the interpreter that the first line of a script names.
+/// Returns the interpreter that the first line of a script names, with the carriage return that belongs to it if the line
+/// ends in one.
 fn interpreter(script: &std::path::Path) -> Option<String> {
     const LONGEST: u64 = 256;
     let mut line = Vec::new();
     std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(script).ok()?, LONGEST), &mut line).ok()?;
     let line = String::from_utf8_lossy(&line).into_owned();
-    let named = line.strip_prefix("#!")?.lines().next()?.split_whitespace().next()?;
-    Some(named.chars().filter(|c| !c.is_control()).take(80).collect())
+    let named = line.strip_prefix("#!")?.split('\n').next()?.trim_start();
+    let named = named.split([' ', '\t']).next()?;
+    Some(named.chars().filter(|c| *c == '\r' || !c.is_control()).take(80).collect())
 }
 
 /// Returns the first word of a program that is a whole command line.

@@ -140,7 +140,12 @@ impl Commands {
         if let Some(own) = own {
             let place = on(own).map(Where::OnOwnPath);
             let program = place.as_ref().map_or_else(|| program.into(), |place| to_start(place.file()));
-            let nowhere = || nowhere(unrunnable, "it was looked for on the PATH that its `env` sets".to_owned());
+            let advice = match own.to_string_lossy() {
+                path if path.contains("$PATH") => "`$PATH` is not expanded there; `${PATH}` is",
+                _ => "add the folder of the command there, or `${PATH}`, the PATH of lispbox",
+            };
+            let looked = format!("it was looked for on the PATH that its `env` sets; {advice}");
+            let nowhere = || nowhere(unrunnable, looked);
             return Taken { program, path: None, place: place.unwrap_or_else(nowhere) };
         }
         let inherited = self.inherited();

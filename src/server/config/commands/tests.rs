@@ -172,7 +172,12 @@ async fn a_missing_command_says_where_it_was_looked_for() {
     );
     let own = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
     let missing = commands.find(SERVER, &own, true).await;
-    assert_eq!(missing.missing(), Some("it was looked for on the PATH that its `env` sets"));
+    assert_eq!(
+        missing.missing(),
+        Some(
+            "it was looked for on the PATH that its `env` sets; add the folder of the command there, or `${PATH}`, the PATH of lispbox"
+        )
+    );
 }
 
 #[tokio::test]

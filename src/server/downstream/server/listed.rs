@@ -99,7 +99,9 @@ impl Downstream {
             let tools = known.tools.clone().filter(|_| known.is_listed_by(connection));
             tools.inspect(|_| known.freshness.renewed(Instant::now()))
         };
-        let list = match (connection.list().await, renewing) {
+        // A first list is a part of the start; calls wait for a further one.
+        let patience = renewing.is_none().then(|| self.start.patience());
+        let list = match (connection.list(patience).await, renewing) {
             (Ok(list), _) => list,
             // A list that may be out of date is better than none.
             (Err(Failure::Final(error)), Some(tools)) => {

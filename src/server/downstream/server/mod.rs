@@ -5,6 +5,7 @@ mod lifetime;
 mod listed;
 mod pinned;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -128,6 +129,7 @@ impl Downstream {
                 largest: options.largest_message,
                 logins: options.logins.clone(),
                 secrets: options.secrets.clone(),
+                is_framed: AtomicBool::new(false),
             },
             connection: AsyncMutex::default(),
             listing: AsyncMutex::default(),

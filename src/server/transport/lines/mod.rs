@@ -61,11 +61,14 @@ pub(in crate::server) struct Stream<Write> {
     ended: CancellationToken,
     /// Cancelled when nothing can be written any more.
     gone: CancellationToken,
+    /// True if the length of each message is sent before it, as in the Language Server Protocol.
+    is_framed: bool,
 }
 
 impl<Write> Clone for Stream<Write> {
     fn clone(&self) -> Self {
-        Stream { write: Arc::clone(&self.write), ended: self.ended.clone(), gone: self.gone.clone() }
+        let (ended, gone) = (self.ended.clone(), self.gone.clone());
+        Stream { write: Arc::clone(&self.write), ended, gone, is_framed: self.is_framed }
     }
 }
 
@@ -73,6 +76,7 @@ impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
     async fn write(self, line: Vec<u8>) -> io::Result<()> {
         let mut write = self.write.lock().await;
         let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        let line = if self.is_framed { pieces::framed(&line) } else { line };
         let written = async {
             write.write_all(&line).await?;
             write.flush().await
@@ -126,8 +130,14 @@ impl<Read: AsyncRead + Unpin, Write> Lines<Read, Stream<Write>> {
     /// at the end.
     pub(in crate::server) fn new(read: Read, write: Write, largest: usize, ended: CancellationToken) -> Self {
         let write = Arc::new(Mutex::new(Some(write)));
-        let outlet = Stream { write, ended: ended.clone(), gone: CancellationToken::new() };
+        let outlet = Stream { write, ended: ended.clone(), gone: CancellationToken::new(), is_framed: false };
         Lines::between(read, outlet, largest, ended)
+    }
+
+    /// Sends the length of each message before it, in place of lines.
+    pub(in crate::server) fn in_frames(mut self) -> Self {
+        self.outlet.is_framed = true;
+        self
     }
 
     /// Returns a token that is cancelled when nothing can be written to the peer any more.
@@ -207,6 +217,19 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         }
     }
 
+    /// Returns whether the line that was read so far is whole, whose end was found or not. Some servers end a message by
+    /// nothing, and some announce its characters in place of its bytes.
+    fn ends(&self, is_end: bool) -> bool {
+        let is_of_server = self.finish.is_none() && self.oversized.is_none();
+        let text = self.line.trim_ascii_end();
+        let is_closed = text.ends_with(b"}");
+        let is_doubtful = if is_end { !self.line.ends_with(b"\n") } else { is_closed };
+        if is_of_server && is_doubtful && text.trim_ascii_start().starts_with(b"{") {
+            return !Envelope::of(text).is_open();
+        }
+        is_end
+    }
+
     /// Reads up to the end of a line, which is then in `self.line`; `Some` for one over the cap, `None` at the end of
     /// the stream. Cancel-safe: data that was read stays in `self` when the future is dropped.
     async fn next_line(&mut self) -> Option<Option<Envelope>> {
@@ -233,7 +256,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
                 self.line.extend_from_slice(piece);
             }
             self.read.consume(taken);
-            if is_end && !self.pieces.take_header(&mut self.line) {
+            if self.ends(is_end) && !self.pieces.take_header(&mut self.line) {
                 return Some(self.oversized.take());
             }
         }

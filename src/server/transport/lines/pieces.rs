@@ -132,6 +132,12 @@ impl Pieces {
     }
 }
 
+/// Returns a message, given as a line, behind the header that announces its length.
+pub(super) fn framed(line: &[u8]) -> Vec<u8> {
+    let message = line.strip_suffix(b"\n").unwrap_or(line);
+    [format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes(), message].concat()
+}
+
 /// Returns the number of bytes that a header announces.
 fn length_in(line: &[u8]) -> Option<usize> {
     let line = line.trim_ascii();

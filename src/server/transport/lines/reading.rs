@@ -106,6 +106,12 @@ pub(super) fn read_message<Role: ServiceRole>(
         Ok(message) => return Ok(Some(message)),
         Err(problem) => problem,
     };
+    if Role::IS_CLIENT
+        && let Some(reply) = reply_behind(line)
+        && let Ok(message) = lenient::read::<Role>(reply, waits)
+    {
+        return Ok(Some(message));
+    }
     let envelope = Envelope::of(line);
     if !envelope.has_id() && !envelope.is_batch() {
         tracing::debug!("ignored a line that is not a message");
@@ -117,6 +123,14 @@ pub(super) fn read_message<Role: ServiceRole>(
         Unreadable::deep(&envelope).unwrap_or_else(|| Unreadable::Odd(problem.to_string()))
     };
     Err((envelope, unreadable))
+}
+
+/// Returns the reply on a line of a server that begins with something else, such as the level of a log or codes of a
+/// terminal. Requests are not looked for there: a log may have those that were received.
+fn reply_behind(line: &[u8]) -> Option<&[u8]> {
+    let at = line.iter().position(|byte| *byte == b'{').filter(|at| *at > 0)?;
+    let envelope = Envelope::of(&line[at..]);
+    (envelope.has_id() && !envelope.has_method() && !envelope.is_open()).then_some(&line[at..])
 }
 
 /// Reads a message that was taken out of a longer text of the peer; `None` for what is none.
