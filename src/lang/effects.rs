@@ -3,7 +3,7 @@
 use super::foreign_text;
 use super::host::{CallRecord, Happened};
 use super::reply::{Reply, Status};
-use super::runs::Entry;
+use super::runs::{Entry, RunLog};
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a line about calls, in bytes.
@@ -72,6 +72,19 @@ pub struct Attempt {
     /// The calls of earlier attempts that have changed something, or may have, and that this one has not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<MadeCalls>,
+}
+
+impl Attempt {
+    /// Returns how an attempt with that log, which has ended with that status, relates to the earlier ones, if there were
+    /// any.
+    pub fn of(log: &RunLog, status: Status) -> Option<Attempt> {
+        if log.attempt() == 0 {
+            return None;
+        }
+        let log = log.logged();
+        let left = if status == Status::Ok { MadeCalls::of(log.left()) } else { Vec::new() };
+        Some(Attempt { number: log.attempt.saturating_add(1), answered: log.taken().count() as u64, left })
+    }
 }
 
 /// A program that was cut off without a reply.

@@ -105,6 +105,38 @@ fn a_running_program_is_listed_and_ended_and_a_corrected_one_repeats_nothing() {
 }
 
 #[test]
+fn a_run_that_outlives_its_requests_is_ended_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let options = [&PATIENCE[..], &["--store", &store]].concat();
+    let mut client = Client::start_stateless(&configuration(folder.path()), &options);
+    let forever = json!({"fuel": 1e12, "compute": "60s"});
+    let end = |client: &mut Client, run: &str, running: Answer| {
+        let running = if running.text.starts_with("[running: ") { running } else { continued(client, run) };
+        assert!(running.text.starts_with("[running: "), "{}", running.text);
+        let mut ended = cancelled(client, run);
+        if ended.text.starts_with("[running: ") {
+            ended = awaited(client, run);
+        }
+        assert!(ended.text.contains("[made before it was cancelled: "), "{}", ended.text);
+        let done = go_on(client, run, ":done");
+        assert!(done.text.starts_with(":done"), "{}", done.text);
+    };
+    // A further attempt.
+    let run = run_of(&client.eval("(notes/add {:line \"a\"}) (/ 1 0)"));
+    let program = "(notes/add {:line \"a\"}) (loop [] (recur))";
+    let running = client.call("lisp_eval", json!({"run": run, "program": program, "limits": forever}));
+    end(&mut client, &run, running);
+    // A program that has waited for a person.
+    let program = "(notes/share {:line \"b\"}) (loop [] (recur))";
+    let run = run_of(&client.call("lisp_eval", json!({"program": program, "limits": forever})));
+    printed(&approvals(&store, &["approve", &run]));
+    let running = continued(&mut client, &run);
+    end(&mut client, &run, running);
+    assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "shared").len()), (1, 1));
+}
+
+#[test]
 fn programs_see_those_that_go_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::start_stateless(&configuration(folder.path()), &PATIENCE);

@@ -7,6 +7,7 @@ use super::spans::RunSpan;
 use super::suspended::Suspended;
 use super::world::{CallReport, Checkpoint, Checkpoints, Visit, World};
 use crate::convert::{self, ConvertError};
+use crate::effects::Attempt;
 use crate::error::{Halt, Signal};
 use crate::evaluation::Finish;
 use crate::host::Host;
@@ -559,6 +560,7 @@ impl<'s, 'd> Run<'s, 'd> {
             suspended: None,
             failed: is_retryable.then(|| FailedRun::of(*status, program.text(), &limits, &log)).flatten(),
         };
+        reply.attempt = Attempt::of(&log, reply.status);
         if let Some(failed) = &session.report.failed {
             reply.made = failed.made();
         }

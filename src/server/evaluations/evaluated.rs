@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Environment, Limits, Reply, RunLog, Status, Suspended};
+use crate::lang::{Attempt, Environment, Limits, Reply, RunLog, Status, Suspended};
 use crate::server::runs::attempts::FailedAttempt;
-use crate::server::runs::ended::{EndedProgram, tell_attempt};
+use crate::server::runs::ended::EndedProgram;
 use crate::server::runs::recorded::FinishedRecording;
 use crate::server::runs::{AskedRun, ResumedRun};
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
@@ -61,7 +61,7 @@ impl Evaluated<'_> {
             // The client may have received it from another process, or never.
             self.reply.session = Some(self.place.entry.handle.clone());
         }
-        tell_attempt(&mut self.reply, &self.attempted.log);
+        self.reply.attempt = Attempt::of(&self.attempted.log, self.reply.status);
         if let Some(failure) = failure {
             self.keep_failed(failure, &**session);
         } else if !goes_on {

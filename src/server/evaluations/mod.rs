@@ -75,7 +75,8 @@ pub(in crate::server) struct Caller {
     pub(in crate::server) own: Option<Arc<Entry>>,
     /// The handles that its connection knows, if the protocol revision tracks them; no other handle is suggested.
     pub(in crate::server) handles: Option<Arc<Handles>>,
-    /// Cancelled when the client withdraws the call or disconnects.
+    /// Cancelled when the client withdraws the call or disconnects, unless the run outlives its request, or when it ends a
+    /// program that goes on.
     pub(in crate::server) withdrawn: CancellationToken,
     /// Cancelled likewise; the call of a run that is stored is not withdrawn, but it waits no longer.
     pub(in crate::server) left: CancellationToken,
@@ -238,12 +239,8 @@ impl Evaluations {
         key: Option<RunKey>,
         caller: Caller,
     ) -> (Reply, Identity, Option<AskedRun>) {
-        // A run that is stored outlives this call: a client that has gone can call again for the reply.
-        let is_stored = key.is_some() || resumed.is_some() && self.runs.are_stored();
-        let caller = match is_stored {
-            true => Caller { withdrawn: CancellationToken::new(), can_wait: true, ..caller },
-            false => caller,
-        };
+        let can_wait = caller.can_wait || self.outlives_request(key.is_some(), resumed.is_some());
+        let caller = Caller { can_wait, ..caller };
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&request.program));
         let mut identity = Identity {
@@ -267,6 +264,12 @@ impl Evaluations {
         self.downstreams.metrics().evaluation(&reply);
         self.downstreams.report_redaction();
         (reply, identity, asked)
+    }
+
+    /// Returns whether a run outlives the request that evaluates it: it is stored, and a client that has gone can call again
+    /// for the reply.
+    pub(in crate::server) fn outlives_request(&self, has_key: bool, is_resumed: bool) -> bool {
+        has_key || is_resumed && self.runs.are_stored()
     }
 
     /// Admits a call that waits for an evaluation that is admitted.

@@ -109,13 +109,14 @@ impl Front {
         deadline: Option<Instant>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Refused> {
+        let is_stored = self.evaluations.outlives_request(intended.key.is_some(), intended.resumed.is_some());
         let caller = &mut intended.caller;
-        if deadline.is_some() {
+        if deadline.is_some() || is_stored {
             // The program may outlive the request.
             caller.withdrawn = CancellationToken::new();
-            caller.left = caller.withdrawn.clone();
+            caller.left = caller.withdrawn.child_token();
         }
-        let (cancel, activity) = (caller.withdrawn.clone(), Arc::clone(&caller.activity));
+        let (cancel, left, activity) = (caller.withdrawn.clone(), caller.left.clone(), Arc::clone(&caller.activity));
         let asking = Arc::clone(&caller.request);
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
         let (door, mut work) = self.answer(intended);
@@ -123,7 +124,11 @@ impl Front {
             let during = pin!(door.during(&mut work, until(deadline)));
             let withdraws = async {
                 context.ct.cancelled().await;
-                cancel.cancel();
+                if is_stored {
+                    left.cancel()
+                } else {
+                    cancel.cancel()
+                }
                 pending::<Infallible>().await
             };
             tokio::select! {

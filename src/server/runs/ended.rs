@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::lang::{Attempt, Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended};
+use crate::lang::{Limits, Logged, MadeCalls, Reply, Status, Suspended};
 use crate::server::sessions::Entry;
 use crate::store::Key;
 
@@ -23,17 +23,6 @@ pub(in crate::server) struct EndedProgram<'e> {
     pub(in crate::server) limits: &'e Limits,
     /// The identity of its run, or why there is none.
     pub(in crate::server) run: Result<String, String>,
-}
-
-/// Says in a reply how an attempt relates to the earlier ones, if there were any.
-pub(in crate::server) fn tell_attempt(reply: &mut Reply, log: &RunLog) {
-    if log.attempt() == 0 {
-        return;
-    }
-    let log = log.logged();
-    let left = if reply.status == Status::Ok { MadeCalls::of(log.left()) } else { Vec::new() };
-    let (number, answered) = (log.attempt.saturating_add(1), log.taken().count() as u64);
-    reply.attempt = Some(Attempt { number, answered, left });
 }
 
 impl Runs {
