@@ -6,6 +6,9 @@ use super::reply::{Reply, Status};
 use super::runs::{Entry, RunLog};
 use serde::{Deserialize, Serialize};
 
+/// The end of a program by a limit, in a line about calls.
+const LIMIT: &str = "the limit";
+
 /// Maximum length of a line about calls, in bytes.
 const LINE: usize = 200;
 
@@ -77,6 +80,7 @@ pub struct Attempt {
 impl Attempt {
     /// Returns how an attempt with that log, which has ended with that status, relates to the earlier ones, if there were
     /// any.
+    #[doc(hidden)]
     pub fn of(log: &RunLog, status: Status) -> Option<Attempt> {
         if log.attempt() == 0 {
             return None;
@@ -96,8 +100,8 @@ pub struct CutOff {
     pub made: Vec<MadeCalls>,
 }
 
-/// Writes `made before the error: t/mark 4 times; {"run": …, "program": "…all of it, corrected…"} goes on and repeats none
-/// of them`, within [`LINE`] bytes.
+/// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them (send it whole)`, within
+/// [`LINE`] bytes.
 fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>) -> String {
     let begin = format!("[made before {before}: ");
     let end = match run {

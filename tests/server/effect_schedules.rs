@@ -179,34 +179,10 @@ impl Server<'_> {
         }
     }
 
-    /// Waits until no process of a tool is left, nor one of the server that is about to become such a process.
-    fn until_tools_end(&self) {
-        let (server, mark) = (self.client.process.id().to_string(), self.folder.display().to_string());
-        until(|| {
-            let processes = std::fs::read_dir("/proc").expect("processes").flatten();
-            let others = processes.filter(|process| *process.file_name() != *server);
-            let mut lines = others.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-            !lines.any(|line| String::from_utf8_lossy(&line).contains(&mark))
-        });
-    }
-
     /// A person looks which of the unknown calls happened. Without a store nobody can say so.
     fn settle(&self) {
-        self.until_tools_end();
-        let Some(store) = &self.store else { return };
-        for run in listed(store) {
-            let identity = run["run"].as_str().expect("a run");
-            for call in run["open"].as_array().expect("calls").iter().filter(|call| call["unknown"] == true) {
-                let line = call["arguments"]["line"].as_str().expect("a line").to_owned();
-                let number = call["call"].as_str().expect("a number");
-                let reply = format!("\"added {line}\"");
-                let found: &[&str] = match lines(self.folder, "added").contains(&line) {
-                    true => &["--happened", &reply],
-                    false => &["--did-not-happen"],
-                };
-                printed(&approvals(store, &[&["settle", identity, "--call", number], found].concat()));
-            }
-        }
+        until_tools_end(self.folder, self.client.process.id());
+        self.store.iter().for_each(|store| settle(self.folder, store));
     }
 
     /// Waits for the reply to a call.
@@ -223,6 +199,11 @@ impl Server<'_> {
     fn end(&mut self) -> Answer {
         let mut arguments = self.arguments(None, false);
         let mut answer = self.awaited(&arguments);
+        // An attempt in a store goes on although its request was cancelled.
+        while answer.text.contains("the program is still running") || answer.text.contains("another attempt of it") {
+            awaited(&mut self.client, arguments["run"].as_str().expect("it goes on with a run"));
+            answer = self.awaited(&arguments);
+        }
         while answer.text.starts_with("EffectRepeated: ") {
             let missing: Vec<String> =
                 (0..8).map(|n| n.to_string()).filter(|n| !lines(self.folder, "added").contains(n)).collect();
@@ -235,6 +216,35 @@ impl Server<'_> {
             answer = self.client.call("lisp_eval", json!({"run": self.run}));
         }
         answer
+    }
+}
+
+/// Waits until no process of a tool is left, nor one of the server that is about to become such a process.
+pub fn until_tools_end(folder: &Path, server: u32) {
+    let (server, mark) = (server.to_string(), folder.display().to_string());
+    until(|| {
+        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+        let others = processes.filter(|process| *process.file_name() != *server);
+        let mut lines = others.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+        !lines.any(|line| String::from_utf8_lossy(&line).contains(&mark))
+    });
+}
+
+/// A person looks which of the unknown calls of `notes/add` and `notes/hold` happened, and says so.
+pub fn settle(folder: &Path, store: &str) {
+    for run in listed(store) {
+        let identity = run["run"].as_str().expect("a run");
+        for call in run["open"].as_array().expect("calls").iter().filter(|call| call["unknown"] == true) {
+            let line = call["arguments"]["line"].as_str().expect("a line").to_owned();
+            let file = if call["tool"] == "hold" { "held" } else { "added" };
+            let number = call["call"].as_str().expect("a number");
+            let reply = format!("\"added {line}\"");
+            let happened: &[&str] = match lines(folder, file).contains(&line) {
+                true => &["--happened", &reply],
+                false => &["--did-not-happen"],
+            };
+            printed(&approvals(store, &[&["settle", identity, "--call", number], happened].concat()));
+        }
     }
 }
 

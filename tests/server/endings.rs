@@ -13,9 +13,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::databases::{Database, Kind, PASSWORD};
+use crate::effect_schedules::{settle, until_tools_end};
 use crate::http_client::{Connection, Server, Session};
 use crate::mcp_client::{Answer, Client, until};
-use crate::waiting_runs::{approvals, lines, listed, printed};
+use crate::waiting_runs::lines;
 use serde_json::{Value, json};
 
 /// The lines that each cell has to add, once each.
@@ -434,35 +435,6 @@ fn found(line: &mut Line) -> Option<String> {
     found
 }
 
-/// Waits until no process of a tool is left, nor one of the server that is about to become such a process.
-fn until_tools_end(folder: &Path, server: u32) {
-    let (server, mark) = (server.to_string(), folder.display().to_string());
-    until(|| {
-        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
-        let others = processes.filter(|process| *process.file_name() != *server);
-        let mut lines = others.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-        !lines.any(|line| String::from_utf8_lossy(&line).contains(&mark))
-    });
-}
-
-/// A person looks which of the unknown calls happened.
-fn settle(folder: &Path, store: &str) {
-    for run in listed(store) {
-        let identity = run["run"].as_str().expect("a run");
-        for call in run["open"].as_array().expect("calls").iter().filter(|call| call["unknown"] == true) {
-            let line = call["arguments"]["line"].as_str().expect("a line").to_owned();
-            let file = if call["tool"] == "hold" { "held" } else { "added" };
-            let number = call["call"].as_str().expect("a number");
-            let reply = format!("\"added {line}\"");
-            let happened: &[&str] = match lines(folder, file).contains(&line) {
-                true => &["--happened", &reply],
-                false => &["--did-not-happen"],
-            };
-            printed(&approvals(store, &[&["settle", identity, "--call", number], happened].concat()));
-        }
-    }
-}
-
 /// Lets the program of a cell end, and returns its run.
 fn ended(cell: &Cell, line: &mut Line, folder: &Path, store: Option<&str>, database: &mut Option<Database>) -> String {
     let (cut, is_unknown) = match cell.ending {
@@ -563,7 +535,7 @@ fn check(cell: &Cell, databases: &Databases, worker: usize) {
         Way::Elsewhere => other.insert(Line::start(cell, folder, store)).call(corrected),
     };
     // Without a store nobody can settle a call: whoever has looked makes the rest.
-    let is_stopped = store.is_none() && done.text.starts_with("EffectRepeated: an earlier attempt has sent this call");
+    let is_stopped = store.is_none() && done.text.starts_with("EffectRepeated: an earlier attempt has sent ");
     let done = if is_stopped { line.call(rest()) } else { done };
     assert!(!done.is_error, "{}", done.text);
     assert_eq!(lines(folder, "added"), ALL, "{}", done.text);

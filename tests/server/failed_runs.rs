@@ -374,7 +374,10 @@ fn a_program_that_is_cancelled_is_told_of_in_the_next_reply_and_goes_on() {
         match store {
             Some(store) => {
                 let waits = go_on(client, &run, program);
-                assert!(waits.text.contains("has found out whether 1 call happened"), "{}", waits.text);
+                let call = "has found out whether 1 call happened\n- notes/hold {\"line\":\"h\"} (outcome unknown)\n";
+                let next =
+                    format!("Then continue with {{\"run\": \"{run}\"}}, or with a corrected `program` beside it.");
+                assert!(waits.text.contains(call) && waits.text.contains(&next), "{}", waits.text);
                 let open = listed(store).into_iter().find(|listed| listed["run"] == json!(run)).expect("it is listed");
                 let number = open["open"][0]["call"].as_str().expect("a number").to_owned();
                 printed(&approvals(store, &["settle", &run, "--call", &number, "--happened", "\"held\""]));
@@ -382,7 +385,7 @@ fn a_program_that_is_cancelled_is_told_of_in_the_next_reply_and_goes_on() {
             None => {
                 // No person can settle it: the attempt is stopped before the call, and only there.
                 let stopped = go_on(client, &run, "(notes/hold {:line \"h\"})");
-                let why = "EffectRepeated: an earlier attempt has sent this call of `notes/hold`, and it is not known whether";
+                let why = "EffectRepeated: an earlier attempt has sent notes/hold {\"line\":\"h\"}, and it is not known whether";
                 assert!(stopped.text.starts_with(why), "{}", stopped.text);
             }
         }
@@ -544,7 +547,7 @@ fn arguments_beside_a_run_are_checked() {
         ),
         (
             json!({"run": "none", "program": "1"}),
-            "RunNotResumed: there is no such run: it was continued before, was cancelled, has waited too long, or never existed; nothing was evaluated",
+            "RunNotResumed: there is no such run: it was continued before, was cancelled, has waited too long, or never existed; `(run/status)` lists those that there are; nothing was evaluated",
         ),
     ] {
         assert_eq!(client.call("lisp_eval", arguments).text, refusal);

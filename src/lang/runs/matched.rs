@@ -1,9 +1,13 @@
 //! Recorded replies that are found by request, for a program other than the recorded one.
 
 use super::logged::{CallState, EarlierCall, Entry, Logged};
+use crate::foreign_text;
 use crate::host::{Happened, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Maximum length of the arguments in a message, in characters.
+const ARGUMENTS: usize = 80;
 
 /// A tool and its arguments: the server, the tool, and the arguments with their keys in order.
 type RequestKey = (Arc<str>, Arc<str>, String);
@@ -78,9 +82,10 @@ pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
     let Entry { server, tool, .. } = earlier;
     match (&earlier.state, earlier.happened()) {
         (_, Happened::Unknown) => ToolReply::Repeated(format!(
-            "an earlier attempt has sent this call of `{server}/{tool}`, and it is not known whether it was carried out; \
-             nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add \
-             `\"repeat\": true` to make it"
+            "an earlier attempt has sent {} {}, and it is not known whether it was carried out; nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add \
+             `\"repeat\": true` to make it",
+            foreign_text::qualified(server, tool),
+            foreign_text::begun(&earlier.arguments, ARGUMENTS),
         )),
         (CallState::Done(reply), _) => reply.clone(),
         _ => ToolReply::Error(ToolError::new(

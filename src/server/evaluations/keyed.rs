@@ -125,7 +125,7 @@ impl KeyedRuns {
             Some(FoundRun { asked, .. }) if !asked.is_decided() => {
                 let status = crate::lang::Status::Suspended;
                 let reply = Reply { status, run: Some(asked.identity), ..Reply::default() };
-                return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown });
+                return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown.len() });
             }
             Some(FoundRun { session, program, asked, .. }) => {
                 request.program = program;
@@ -168,7 +168,7 @@ impl KeyedRuns {
             return Err(not_resumed("another process evaluates it"));
         };
         let Finished { mut reply, asked, .. } = *finished;
-        let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown);
+        let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown.len());
         reply.run = asked.map(|asked| asked.identity).or(reply.run);
         Ok(KeyedReply { reply, open })
     }

@@ -74,7 +74,7 @@ fn further_attempt(named: &NamedRun, found: &FoundRun, most: &Limits) -> Result<
         return match named.further() {
             None => Ok(None),
             // A person has to say first what has happened.
-            Some(_) if found.asked.unknown > 0 => Ok(None),
+            Some(_) if !found.asked.unknown.is_empty() => Ok(None),
             Some(argument) => Err(not_resumed(&format!(
                 "the run {}, so `{argument}` does not apply to it: `run` alone {}",
                 if found.ended.is_some() { "has ended" } else { "waits" },

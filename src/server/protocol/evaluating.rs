@@ -109,6 +109,10 @@ impl Front {
         deadline: Option<Instant>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Refused> {
+        // A run that outlives its request would go on.
+        if context.ct.is_cancelled() {
+            return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
+        }
         let is_stored = self.evaluations.outlives_request(intended.key.is_some(), intended.resumed.is_some());
         let caller = &mut intended.caller;
         if deadline.is_some() || is_stored {
@@ -264,7 +268,7 @@ impl Front {
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
         let shows_forms = rounds::shows_forms(context.client_capabilities());
-        if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown == 0) {
+        if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown.is_empty()) {
             match self.settings.rounds.ask(&self.evaluations, asked, binding).await {
                 Ok(round) => {
                     return match self.evaluations.recorded(record).await {

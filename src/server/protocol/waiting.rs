@@ -49,7 +49,7 @@ fn is_directional(c: char) -> bool {
 pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool, offer: Option<Offer>) {
     let by_prompt = offer == Some(Offer::Prompt);
     let run = &asked.identity;
-    let (count, unknown) = (asked.calls.len(), asked.unknown);
+    let (count, unknown) = (asked.calls.len(), asked.unknown.len());
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
     let message = match (count, unknown) {
         (1.., 0) if asked.calls.iter().all(|call| call.question.planned.is_some()) => {
@@ -75,15 +75,20 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool,
     if count > LISTED {
         rendered.push_str(&format!("\n- and {} more", count - LISTED));
     }
+    asked.unknown.iter().take(LISTED).for_each(|call| rendered.push_str(&format!("\n- {call} (outcome unknown)")));
+    if unknown > LISTED {
+        rendered.push_str(&format!("\n- and {} more of unknown outcome", unknown - LISTED));
+    }
     let left = asked.expires.as_secs();
     let left = match left {
         _ if left >= 2 * DAY => format!("{} days", (left + DAY / 2) / DAY),
         _ => format!("{} hours", (left + 1_800) / 3_600),
     };
-    let has_lines = asked.unknown == 0 && asked.calls.iter().all(|call| line(&call.question, &call.given).is_some());
-    let goes_on = format!(
-        "Then continue with {{\"run\": \"{run}\"}} in place of `program`. Calls that were made are not made again."
-    );
+    let has_lines = unknown == 0 && asked.calls.iter().all(|call| line(&call.question, &call.given).is_some());
+    // The call that was answered so may have brought a corrected program, which is not kept.
+    let program = if unknown > 0 { ", or with a corrected `program` beside it" } else { " in place of `program`" };
+    let goes_on =
+        format!("Then continue with {{\"run\": \"{run}\"}}{program}. Calls that were made are not made again.");
     let advice = match asked.is_stored {
         true if offer == Some(Offer::Card) => format!(
             "The user decides within {left}, on a card that `lisp_approve` with {{\"run\": \"{run}\"}} shows. {goes_on}"

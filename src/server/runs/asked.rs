@@ -56,13 +56,13 @@ pub(in crate::server) struct AskedRun {
     pub(in crate::server) expires: Duration,
     /// True if it is in a store, where a person can decide on it.
     pub(in crate::server) is_stored: bool,
-    /// The number of calls of which it is unknown whether they happened.
-    pub(in crate::server) unknown: usize,
+    /// The calls of which it is unknown whether they happened, each on a line.
+    pub(in crate::server) unknown: Vec<String>,
 }
 
 impl AskedRun {
     /// True if no person has to decide on anything.
     pub(in crate::server) fn is_decided(&self) -> bool {
-        self.calls.is_empty() && self.unknown == 0
+        self.calls.is_empty() && self.unknown.is_empty()
     }
 }

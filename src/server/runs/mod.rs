@@ -193,7 +193,7 @@ impl WaitingRun {
             calls: asked_calls(self.run.log(), &program).map(|(_, asked)| asked).collect(),
             expires: WAITING.saturating_sub(self.since.elapsed()),
             is_stored: false,
-            unknown: 0,
+            unknown: Vec::new(),
         }
     }
 
@@ -250,7 +250,7 @@ impl Runs {
             // The first programs need the store more.
             std::thread::park_timeout(REPORT);
             for (Key { principal, handle }, run) in runs.list().unwrap_or_default() {
-                let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown);
+                let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown.len());
                 if unknown > 0 {
                     tracing::warn!(
                         run = handle,
@@ -333,7 +333,7 @@ impl Runs {
         if let Some(kept) = self.failures.kept(identity, principal) {
             // No person can settle a call of a run that is in memory: the attempt is stopped before it.
             let found = found(&kept, identity);
-            let asked = AskedRun { calls: Vec::new(), unknown: 0, is_stored: false, ..found.asked };
+            let asked = AskedRun { calls: Vec::new(), unknown: Vec::new(), is_stored: false, ..found.asked };
             return Ok(Free::Now(Some(FoundRun { asked, ..found })));
         }
         let Some(persistence) = &self.persistence else { return Ok(Free::Now(None)) };
@@ -576,7 +576,10 @@ fn under_way() -> Refused {
 
 /// The refusal to resume a run that does not wait.
 pub(in crate::server) fn gone() -> Refused {
-    not_resumed("there is no such run: it was continued before, was cancelled, has waited too long, or never existed")
+    not_resumed(
+        "there is no such run: it was continued before, was cancelled, has waited too long, or never existed; \
+         `(run/status)` lists those that there are",
+    )
 }
 
 pub(in crate::server) fn not_resumed(why: &str) -> Refused {

@@ -16,6 +16,7 @@ use crate::lang::{
 };
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
+use crate::server::text::cut;
 
 use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
 use super::attempts::Attempts;
@@ -26,6 +27,9 @@ use super::summary::{RunState, RunSummary, now};
 
 /// The version of the first line.
 const VERSION: u32 = 1;
+
+/// Maximum length of the arguments of a call in a reply, in characters.
+const ARGUMENTS: usize = 300;
 
 /// Maximum number of tools in a summary.
 const MADE: usize = 20;
@@ -142,6 +146,13 @@ pub struct OpenCall {
 impl OpenCall {
     pub(super) fn asked(&self) -> AskedCall {
         AskedCall { place: self.place, question: self.question.clone(), given: self.given.clone() }
+    }
+}
+
+impl OpenCall {
+    /// Describes the call in a reply.
+    fn line(&self) -> String {
+        format!("{}/{} {}", self.question.server, self.question.tool, cut(&self.given, ARGUMENTS))
     }
 }
 
@@ -448,7 +459,7 @@ impl StoredRun {
             calls: open.iter().map(OpenCall::asked).collect(),
             expires: self.expires().duration_since(SystemTime::now()).unwrap_or_default(),
             is_stored: true,
-            unknown: unknown.len(),
+            unknown: unknown.iter().map(OpenCall::line).collect(),
         }
     }
 
