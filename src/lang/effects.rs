@@ -6,9 +6,6 @@ use super::reply::{Reply, Status};
 use super::runs::{Entry, RunLog};
 use serde::{Deserialize, Serialize};
 
-/// The end of a program by a limit, in a line about calls.
-const LIMIT: &str = "the limit";
-
 /// Maximum length of a line about calls, in bytes.
 const LINE: usize = 200;
 
