@@ -29,7 +29,7 @@
 //! 5. `arguments`, `repeats`, `consent`: the arguments as they will be sent, whether a program that failed has made the
 //!    call already, and the decision on it.
 //! 6. `rehearsal`, `lease`, `run_log`, `audit`, `grants`: what has to be true and on record before anything is sent.
-//! 7. `transport`: `downstream::link` redacts the reply, `downstream::connection` has the request.
+//! 7. `transport`: `downstream::tool_transport` redacts the reply, `downstream::connection` has the request.
 //! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.
 //!
 //! The modules could also be crates, which would let the compiler enforce the order and build policy, configuration and

@@ -21,8 +21,8 @@ impl Checked {
 /// Returns whether the server has changed the tool of a call, which then goes to the changed one.
 fn is_changed(call: &mut Call<'_>) -> Result<bool, Failure> {
     let server = call.server();
-    let Some((tool, link)) = &mut call.target else { return Ok(false) };
-    let Some(changed) = call.wait.run(server.changed((&**tool, &*link)))?? else { return Ok(false) };
+    let Some((tool, transport)) = &mut call.target else { return Ok(false) };
+    let Some(changed) = call.wait.run(server.changed((&**tool, &*transport)))?? else { return Ok(false) };
     *tool = changed;
     Ok(true)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::lang::{ToolCall, ToolReply};
 use crate::server::audit::AuditedCall;
-use crate::server::downstream::{CheckedTool, Downstream, Failure, Link};
+use crate::server::downstream::{CheckedTool, Downstream, Failure, ToolTransport};
 
 use super::wait::Wait;
 
@@ -54,7 +54,7 @@ pub(super) struct Call<'c> {
     pub(super) audited: Option<AuditedCall>,
     pub(super) server: Option<Arc<Downstream>>,
     /// The tool, and the connection over which it was listed.
-    pub(super) target: Option<(Arc<CheckedTool>, Link)>,
+    pub(super) target: Option<(Arc<CheckedTool>, ToolTransport)>,
     /// The arguments as they will be sent.
     pub(super) arguments: Arguments,
     /// The rule that decided on the call.

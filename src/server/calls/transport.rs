@@ -14,9 +14,9 @@ impl Layer for Sent {
         let server = call.server();
         let left = call.timeout.saturating_sub(call.sent.map_or(Duration::ZERO, |sent| sent.elapsed()));
         call.sent.get_or_insert_with(Instant::now);
-        let (tool, link) = call.target.as_ref().expect("the tool is found before this layer");
+        let (tool, transport) = call.target.as_ref().expect("the tool is found before this layer");
         let arguments = std::mem::take(&mut call.arguments.given);
-        let delivered = call.wait.run(server.deliver(self.0.principal(), (tool, link), arguments, left))?;
+        let delivered = call.wait.run(server.deliver(self.0.principal(), (tool, transport), arguments, left))?;
         let (reply, note) = delivered?;
         note.into_iter().for_each(|note| call.add_note(note));
         Ok(reply)

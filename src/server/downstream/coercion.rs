@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 use crate::lang::internal::meant;
 use crate::server::text::cut;
 
-use super::trial::Trial;
+use super::validation::Validation;
 
 /// Maximum length of a value in a note, in characters.
 const SHOWN: usize = 40;
@@ -53,9 +53,15 @@ impl Notes {
 }
 
 /// Replaces a value that does not fit its place by one that it means and that fits; returns false if there is none.
-pub(super) fn repair(trial: &mut Trial<'_>, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
+pub(super) fn repair(
+    validation: &mut Validation<'_>,
+    instance: &mut Value,
+    place: &str,
+    path: &str,
+    notes: &mut Notes,
+) -> bool {
     if instance.pointer(place).is_some_and(Value::is_null) {
-        let is_dropped = drop_null(trial, instance, place);
+        let is_dropped = drop_null(validation, instance, place);
         if is_dropped {
             notes.leave_out(path);
         }
@@ -64,7 +70,7 @@ pub(super) fn repair(trial: &mut Trial<'_>, instance: &mut Value, place: &str, p
     let Some(was) = instance.pointer(place).filter(|_| !place.is_empty()).cloned() else { return false };
     for meant in meanings(&was) {
         put(instance, place, meant.clone());
-        if fits(trial, instance, place) {
+        if fits(validation, instance, place) {
             if was.is_object() && meant.is_object() {
                 null_fields(&was, path).iter().for_each(|path| notes.leave_out(path));
             } else {
@@ -84,9 +90,9 @@ fn put(instance: &mut Value, place: &str, value: Value) {
 }
 
 /// True if the value at a place has no errors; false also if the budget does not suffice to find out.
-fn fits(trial: &mut Trial<'_>, instance: &Value, place: &str) -> bool {
+fn fits(validation: &mut Validation<'_>, instance: &Value, place: &str) -> bool {
     let is_there = |at: String| at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    trial.any_error(instance, |problem| is_there(problem.instance_path().to_string())) == Ok(false)
+    validation.any_error(instance, |problem| is_there(problem.instance_path().to_string())) == Ok(false)
 }
 
 /// The values of other types that a value may mean, the likeliest first.
@@ -134,13 +140,13 @@ fn null_fields(value: &Value, path: &str) -> Vec<String> {
 }
 
 /// Removes a null field, unless the field is required.
-fn drop_null(trial: &mut Trial<'_>, instance: &mut Value, place: &str) -> bool {
+fn drop_null(validation: &mut Validation<'_>, instance: &mut Value, place: &str) -> bool {
     let Some((parent, _)) = place.rsplit_once('/') else { return false };
     let name = place[parent.len() + 1..].replace("~1", "/").replace("~0", "~");
     let Some(Value::Object(fields)) = instance.pointer_mut(parent) else { return false };
     let before = fields.clone();
     fields.shift_remove(&name);
-    let is_missed = trial.any_error(instance, |problem| {
+    let is_missed = validation.any_error(instance, |problem| {
         problem.instance_path().to_string() == parent
             && matches!(problem.kind(), ValidationErrorKind::Required { property } if property.as_str() == Some(name.as_str()))
     });

@@ -1,13 +1,13 @@
 //! Downstream servers: started on first use, shared by all evaluations, closed together.
 //!
 //! [`Downstreams`] is the set of servers and builds the catalogue of their tools. [`server`] is one server with its
-//! state over time; [`link`] is the transport of its calls: a connection, or [`local`] where no server process exists.
+//! state over time; [`tool_transport`] is the transport of its calls: a connection, or [`local`] where no server process exists.
 //! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`] (its words are [`overheard`]), [`http`] with [`streamable`], or [`sse`],
 //! with a [`login`] where the server requires one, and [`problems`] explains failures; [`starts`] bounds concurrent starts
 //! and [`restarts`] rate-limits new ones. Tools come as a [`list`], whose pages [`listing`] reads. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
-//! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds;
-//! [`nullable`] reads schemas in the way of OpenAPI. [`result`] unwraps results and [`seen`] learns their shape. [`index`]
-//! serves searches. [`shelf`] caches tool lists on disk and [`shapes`] what was learned, both in the [`cache`]. [`unfit`]
+//! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`validation`] whose work [`expansion`] bounds;
+//! [`nullable`] reads schemas in the way of OpenAPI. [`result`] unwraps results and [`learned_shape`] learns their shape. [`index`]
+//! serves searches. [`list_cache`] caches tool lists on disk and [`shapes`] what was learned, both in the [`cache`]. [`unfit`]
 //! reports rules that match no tool, and [`plans`] decides on the calls of a plan.
 
 mod arguments;
@@ -18,11 +18,13 @@ mod client;
 mod coercion;
 mod connection;
 mod expansion;
+mod field_names;
 mod freshness;
 mod http;
 mod index;
-mod link;
+mod learned_shape;
 mod list;
+mod list_cache;
 mod listing;
 mod local;
 mod login;
@@ -36,18 +38,16 @@ mod refusals;
 mod restarts;
 mod result;
 mod schemas;
-mod seen;
 mod server;
 mod shapes;
-mod shelf;
 mod sse;
 mod start;
 mod starts;
 mod streamable;
 mod told;
-mod trial;
+mod tool_transport;
 mod unfit;
-mod words;
+mod validation;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,9 +74,9 @@ use schemas::Schemas;
 
 pub(in crate::server) use arguments::{Checked, CheckedTool};
 pub(in crate::server) use connection::Failure;
-pub(in crate::server) use link::Link;
 pub(in crate::server) use server::Downstream;
 use starts::Starts;
+pub(in crate::server) use tool_transport::ToolTransport;
 use unfit::Unfit;
 
 /// Maximum number of bytes of one tool that are indexed for searches.

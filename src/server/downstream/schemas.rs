@@ -8,7 +8,7 @@ use crate::lang::Tool;
 use crate::lang::internal::foreign_text;
 
 use super::expansion::Unchecked;
-use super::trial::Schema;
+use super::validation::Schema;
 
 /// Approximate memory limit for all compiled schemas, in bytes; a single schema may take more.
 const MOST_BYTES: u64 = 64 << 20;

@@ -19,7 +19,7 @@ use crate::server::identity::sha256;
 
 use super::arguments::{CheckedTool, PRINCIPALS};
 use super::cache::Cache;
-use super::seen::Seen;
+use super::learned_shape::LearnedShape;
 
 /// Maximum size of a file, in bytes; the shapes of further tools are not stored.
 const LARGEST: usize = 1 << 20;
@@ -115,7 +115,7 @@ impl Shapes {
         let mut kept = self.read(&file, version);
         for checked in tools {
             if let Some(kept) = kept.remove(&checked.tool.name).filter(|kept| kept.schema == checked.digest()) {
-                checked.take_up(principal, Seen::of(&harmless(kept.shape)));
+                checked.take_up(principal, LearnedShape::of(&harmless(kept.shape)));
             }
         }
     }
@@ -156,7 +156,7 @@ impl Shapes {
             let name = &checked.tool.name;
             let stored = before.get(name).filter(|stored| stored.schema == checked.digest());
             let mut seen = checked.seen_by(principal).unwrap_or_default();
-            stored.into_iter().for_each(|stored| seen.join(Seen::of(&stored.shape)));
+            stored.into_iter().for_each(|stored| seen.join(LearnedShape::of(&stored.shape)));
             let Some(shape) = seen.schema() else { continue };
             let schema = checked.digest().to_owned();
             size += name.len() + schema.len() + shape.to_string().len();

@@ -16,7 +16,7 @@ use crate::server::runs::stored::StoredRun;
 
 use super::doors::Offer;
 use super::front::Front;
-use super::waiting;
+use super::suspended;
 
 /// The way in which a decision was made, for its record.
 const BY: &str = "`lisp_approve`, in a prompt of the client";
@@ -86,7 +86,7 @@ fn decide(run: &mut StoredRun, lines: &[String]) -> Result<usize, String> {
         let open = run.open();
         let call = open
             .iter()
-            .find(|call| !call.is_unknown && waiting::line(&call.question, &call.given).as_ref() == Some(line));
+            .find(|call| !call.is_unknown && suspended::line(&call.question, &call.given).as_ref() == Some(line));
         let call =
             call.ok_or_else(|| format!("no call that waits is `{line}`; repeat the lines of the reply verbatim"))?;
         run.decide(&call.number, None, BY)?;

@@ -11,7 +11,7 @@ use super::card;
 use super::doors::{Door, Offer};
 use super::elicitation::AskingClient;
 use super::front::{Front, is_stateless};
-use super::rounds::{self, NextRound};
+use super::multi_round::{self, NextRound};
 
 /// The reason why the user of a client cannot be asked, as a clause.
 const NO_ELICITATION: &str = "this client cannot ask for approval (it does not support elicitation)";
@@ -36,7 +36,7 @@ impl Front {
                 return (Arc::new(client), Door::Elicitation { questions, can_wait });
             }
         }
-        let door = match stateless && rounds::shows_forms(context.client_capabilities()) {
+        let door = match stateless && multi_round::shows_forms(context.client_capabilities()) {
             true => Door::NextRound,
             false if can_wait => Door::Operator,
             false => return (Arc::new(NoApprover(NO_ELICITATION.to_owned())), Door::None),
@@ -53,7 +53,7 @@ impl Front {
         let able = context.client_capabilities();
         let is_card = card::is_shown(able.as_ref());
         let has_forms = match is_stateless(context) {
-            true => rounds::shows_forms(able),
+            true => multi_round::shows_forms(able),
             false => AskingClient::is_declared(&context.peer),
         };
         match has_forms {

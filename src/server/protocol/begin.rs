@@ -19,7 +19,7 @@ use crate::server::runs::{
 
 use super::doors::Door;
 use super::front::Front;
-use super::rounds::{self, Binding};
+use super::multi_round::{self, Binding};
 use super::unfinished::{Unfinished, running};
 
 /// A call of `lisp_eval` that can be answered.
@@ -192,7 +192,7 @@ impl Front {
             Some(found) => {
                 let answers = round.map(|round| {
                     let responses = call.input_responses;
-                    let answer: Answers = Arc::new(move |asked| rounds::answer(asked, responses.as_ref()));
+                    let answer: Answers = Arc::new(move |asked| multi_round::answer(asked, responses.as_ref()));
                     (round, answer)
                 });
                 Some((Resumption { run: found.asked.identity, answers, retry }, found.session))

@@ -39,16 +39,16 @@ impl Content {
 }
 
 /// The runs and grants of a store, as a principal may see them.
-struct Shelf {
+struct PrincipalRuns {
     runs: StoredRuns,
     grants: StoredGrants,
     principal: String,
 }
 
-impl Shelf {
-    fn new(store: &Arc<dyn Store>, principal: &str) -> Shelf {
+impl PrincipalRuns {
+    fn new(store: &Arc<dyn Store>, principal: &str) -> PrincipalRuns {
         let (runs, grants) = (StoredRuns::new(Arc::clone(store)), StoredGrants::new(Arc::clone(store)));
-        Shelf { runs, grants, principal: principal.to_owned() }
+        PrincipalRuns { runs, grants, principal: principal.to_owned() }
     }
 
     /// Returns the card of a run, with something said before it. Blocks.
@@ -116,7 +116,7 @@ impl Front {
             return CallToolResult::error(vec![ContentBlock::text(text)]);
         }
         let named = run.clone();
-        let shown = self.with_shelf(context, move |shelf| shelf.content(&named, &html! {}, None)).await;
+        let shown = self.with_runs(context, move |runs| runs.content(&named, &html! {}, None)).await;
         let content = match shown {
             Ok(content) => content,
             Err(problem) => return CallToolResult::error(vec![ContentBlock::text(problem)]),
@@ -154,7 +154,7 @@ impl Front {
             _ => Map::new(),
         };
         let run = card.run.clone();
-        match self.with_shelf(context, move |shelf| shelf.decide(&card, &form)).await {
+        match self.with_runs(context, move |runs| runs.decide(&card, &form)).await {
             Ok(content) => {
                 let result = CallToolResult::success(vec![ContentBlock::text("the card shows what was decided")]);
                 self.carded(context, &run, content, result)
@@ -189,15 +189,15 @@ impl Front {
     }
 
     /// Does work with the store, which blocks.
-    async fn with_shelf<R: Send + 'static>(
+    async fn with_runs<R: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&Shelf) -> Result<R, String> + Send + 'static,
+        work: impl FnOnce(&PrincipalRuns) -> Result<R, String> + Send + 'static,
     ) -> Result<R, String> {
         let principal = self.principal(context).map_err(|refused| refused.message)?;
         let persistence = self.evaluations.runs().persistence().ok_or("there is no store")?;
-        let shelf = Shelf::new(persistence.store(), &principal);
-        let worked = tokio::task::spawn_blocking(move || work(&shelf)).await;
+        let runs = PrincipalRuns::new(persistence.store(), &principal);
+        let worked = tokio::task::spawn_blocking(move || work(&runs)).await;
         worked.unwrap_or_else(|problem| Err(problem.to_string()))
     }
 }

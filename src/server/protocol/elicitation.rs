@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::server::policy::{Answer, Approver, LaterCalls, Question};
 
 use super::doors::Doors;
-use super::rounds::NextRound;
+use super::multi_round::NextRound;
 
 /// The form field that must be set to true.
 const FIELD: &str = "allow";

@@ -26,12 +26,12 @@ use crate::server::system::offload;
 use super::begin::{Begun, Intended};
 use super::doors::Door;
 use super::front::{Front, ServerSettings, is_stateless};
+use super::multi_round::{self, Binding};
 use super::patience::ReplyWithin;
 use super::progress::reporting;
 use super::replies::{RenderedReply, warn, weight};
-use super::rounds::{self, Binding};
+use super::suspended;
 use super::unfinished::{Answer, Ending, Unfinished, running};
-use super::waiting;
 
 /// The time within which a program that goes on is stored, before its call is answered.
 const LONGEST_PROMISE: Duration = Duration::from_secs(2);
@@ -267,7 +267,7 @@ impl Front {
         output: u64,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let shows_forms = rounds::shows_forms(context.client_capabilities());
+        let shows_forms = multi_round::shows_forms(context.client_capabilities());
         if let Some(binding) = binding.filter(|_| shows_forms && asked.unknown.is_empty()) {
             match self.settings.rounds.ask(&self.evaluations, asked, binding).await {
                 Ok(round) => {
@@ -283,7 +283,7 @@ impl Front {
         if offer.is_some() {
             self.doors.offer(&asked.identity);
         }
-        waiting::explain(asked, &mut reply, self.settings.is_usual_store, offer);
+        suspended::explain(asked, &mut reply, self.settings.is_usual_store, offer);
         recorded(&self.evaluations, &self.settings, self.settings.replies.of(reply, output), record).await.into()
     }
 }

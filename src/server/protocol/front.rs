@@ -40,9 +40,9 @@ use super::begin::words;
 use super::card::{self, Cards};
 use super::doors::{Door, Doors, Offer};
 use super::evaluating::recorded;
+use super::multi_round::Rounds;
 use super::patience::ReplyWithin;
 use super::replies::Replies;
-use super::rounds::Rounds;
 use super::tools;
 use super::unfinished::UnfinishedPrograms;
 

@@ -24,11 +24,11 @@ use crate::server::transport::lines::{LARGEST_LINE, MOST_MARKS};
 
 use super::coercion::{self, Notes};
 use super::expansion::Unchecked;
+use super::field_names::Words;
+use super::learned_shape::LearnedShape;
 use super::result;
 use super::schemas::Schemas;
-use super::seen::Seen;
-use super::trial::{Problem, Trial};
-use super::words::Words;
+use super::validation::{Problem, Validation};
 use either::{alternatives, given, part, problem_of_meant};
 use expected::{expected, expected_of_options, keys, listed, object as object_of};
 
@@ -68,7 +68,7 @@ pub(super) const PRINCIPALS: usize = 16;
 /// The result shape that one principal has seen, and the tool with that shape.
 #[derive(Clone)]
 struct Results {
-    seen: Seen,
+    seen: LearnedShape,
     shown: Arc<Tool>,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn vetted(tools: impl IntoIterator<Item = Vetted>) -> Vec<Arc<Checked
 impl CheckedTool {
     /// Wraps a tool; a result shape that it brings along counts as seen by [`LOCAL`].
     fn new(tool: Arc<Tool>, standing: Standing) -> CheckedTool {
-        let seen = tool.seen.as_ref().map(Seen::of);
+        let seen = tool.seen.as_ref().map(LearnedShape::of);
         let tool = match seen {
             Some(_) => Arc::new(Tool { seen: None, ..(*tool).clone() }),
             None => tool,
@@ -95,7 +95,7 @@ impl CheckedTool {
             None => Arc::clone(&tool),
         };
         let checked = CheckedTool {
-            plain: shown(&pinned, &Seen::default()),
+            plain: shown(&pinned, &LearnedShape::default()),
             pinned,
             tool,
             standing,
@@ -136,7 +136,7 @@ impl CheckedTool {
     }
 
     /// Returns the result shape that a principal has seen.
-    pub(super) fn seen_by(&self, principal: &str) -> Option<Seen> {
+    pub(super) fn seen_by(&self, principal: &str) -> Option<LearnedShape> {
         self.results().get(principal).map(|results| results.seen.clone())
     }
 
@@ -151,7 +151,7 @@ impl CheckedTool {
     }
 
     /// Takes up a result shape that a principal has seen in an earlier process, unless it has learned one by now.
-    pub(super) fn take_up(&self, principal: &str, seen: Seen) {
+    pub(super) fn take_up(&self, principal: &str, seen: LearnedShape) {
         if self.seen_by(principal).is_none() {
             let shown = shown(&self.pinned, &seen);
             self.keep(principal, Results { seen, shown });
@@ -180,7 +180,7 @@ impl CheckedTool {
     }
 
     /// Parses the text of an object of arguments and validates it. Arguments that do not fit but have an unambiguous
-    /// repair are repaired; see [`coercion`]. This may take as long as the budget of a [`Trial`] allows, needs a deep
+    /// repair are repaired; see [`coercion`]. This may take as long as the budget of a [`Validation`] allows, needs a deep
     /// stack, and stops between two passes over the arguments once the deadline has passed.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl CheckedTool {
         }
         match &*schemas.of(&self.tool) {
             Ok(schema) => {
-                let validated = self.validated(Trial::of(schema, deadline), arguments);
+                let validated = self.validated(Validation::of(schema, deadline), arguments);
                 validated.unwrap_or_else(|unfinished| unfinished.into_outcome())
             }
             Err(unchecked) => Ok(Checked::without(arguments, unchecked)),
@@ -220,16 +220,16 @@ impl CheckedTool {
         if arguments.keys().any(|name| declared.is_none_or(|declared| !declared.contains_key(name))) {
             return None;
         }
-        self.validated(Trial::at_once(schema, deadline), arguments).ok()
+        self.validated(Validation::at_once(schema, deadline), arguments).ok()
     }
 
     /// Validates arguments, and repairs what has an unambiguous repair.
     ///
     /// # Errors
-    /// Returns the state of the work if the budget of the trial was exhausted.
+    /// Returns the state of the work if the budget of the validation was exhausted.
     fn validated(
         &self,
-        mut trial: Trial<'_>,
+        mut validation: Validation<'_>,
         arguments: Map<String, Value>,
     ) -> Result<Result<Checked, ToolError>, Box<Unfinished>> {
         let (mut instance, mut notes) = (Value::Object(arguments), Notes::default());
@@ -237,13 +237,13 @@ impl CheckedTool {
         let mut repairs = 0;
         let mut wrong = None;
         loop {
-            let found = match self.first_problem(&mut trial, &instance) {
+            let found = match self.first_problem(&mut validation, &instance) {
                 Ok(found) => found,
                 Err(unchecked) => return Err(Box::new(Unfinished { arguments: object(instance), wrong, unchecked })),
             };
             let Some((place, path, error)) = found else { break };
             repairs += 1;
-            if repairs > REPAIRS || !coercion::repair(&mut trial, &mut instance, &place, &path, &mut notes) {
+            if repairs > REPAIRS || !coercion::repair(&mut validation, &mut instance, &place, &path, &mut notes) {
                 return Ok(Err(error));
             }
             wrong = Some(error);
@@ -332,10 +332,10 @@ impl CheckedTool {
     /// Returns the first problem: its place, as a JSON pointer and in readable form, and its error.
     fn first_problem(
         &self,
-        trial: &mut Trial<'_>,
+        validation: &mut Validation<'_>,
         instance: &Value,
     ) -> Result<Option<(String, String, ToolError)>, Unchecked> {
-        Ok(trial.first_problem(instance)?.map(|problem| match problem {
+        Ok(validation.first_problem(instance)?.map(|problem| match problem {
             Problem::Known(problem) => {
                 let place = place_of(&problem);
                 let error = self.wrong(&problem, &place);
@@ -485,7 +485,7 @@ fn option_meant(problem: &ValidationError<'_>) -> Option<String> {
 
 /// Returns the tool as shown to programs: with the learned result shape, and with the output schema without the
 /// wrapping that is removed from results.
-fn shown(tool: &Arc<Tool>, seen: &Seen) -> Arc<Tool> {
+fn shown(tool: &Arc<Tool>, seen: &LearnedShape) -> Arc<Tool> {
     match (seen.schema(), result::promised(tool)) {
         (seen, promised) if seen == tool.seen && promised == tool.output_schema => Arc::clone(tool),
         (seen, output_schema) => Arc::new(Tool { seen, output_schema, ..(**tool).clone() }),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::server::system::offload::Offload;
 
-use super::super::trial::{Schema, Trial};
+use super::super::validation::{Schema, Validation};
 use super::*;
 
 /// Runs work on the threads on which arguments are validated.
@@ -34,7 +34,7 @@ fn chain(length: usize, link: impl Fn(Value) -> Value) -> Value {
 fn checked(schema: Value, arguments: Value) -> Result<bool, Unchecked> {
     offloaded(move || {
         let schema = Schema::of(&schema)?;
-        let outcome = Trial::of(&schema, Instant::now() + Duration::from_secs(60)).first_problem(&arguments);
+        let outcome = Validation::of(&schema, Instant::now() + Duration::from_secs(60)).first_problem(&arguments);
         outcome.map(|problem| problem.is_none())
     })
 }

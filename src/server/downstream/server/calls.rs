@@ -9,8 +9,8 @@ use crate::lang::internal::{closest, foreign_text};
 use crate::lang::{ToolCall, ToolError, ToolErrorKind};
 use crate::server::downstream::arguments::{Checked, CheckedTool};
 use crate::server::downstream::connection::Failure;
-use crate::server::downstream::link::Link;
 use crate::server::downstream::result::Noted;
+use crate::server::downstream::tool_transport::ToolTransport;
 use crate::server::policy::{Consent, IntendedCall, RepeatedCalls, Ruling};
 use crate::server::system::offload::{self, NotDone};
 
@@ -34,20 +34,23 @@ impl Downstream {
     ///
     /// # Errors
     /// Returns [`Failure::NotStarted`] if there is no connection, and another failure if the tool cannot be called.
-    pub(in crate::server) async fn target(self: &Arc<Self>, tool: &str) -> Result<(Arc<CheckedTool>, Link), Failure> {
-        let link = self.link().await.map_err(|error| Failure::NotStarted(Some(error)))?;
-        let mut tools = self.listed(&link).await.map_err(Failure::harmless)?;
+    pub(in crate::server) async fn target(
+        self: &Arc<Self>,
+        tool: &str,
+    ) -> Result<(Arc<CheckedTool>, ToolTransport), Failure> {
+        let transport = self.transport().await.map_err(|error| Failure::NotStarted(Some(error)))?;
+        let mut tools = self.listed(&transport).await.map_err(Failure::harmless)?;
         let named = |tools: &[Arc<CheckedTool>]| tools.iter().find(|checked| checked.tool.name == tool).cloned();
         let mut checked = named(&tools);
         if let Some(held) = checked.as_ref().and_then(|checked| checked.standing.held.clone())
             && Box::pin(self.may_be_accepted(tool, held)).await
         {
             self.known().listed_by = None;
-            tools = self.listed(&link).await.map_err(Failure::harmless)?;
+            tools = self.listed(&transport).await.map_err(Failure::harmless)?;
             checked = named(&tools);
         }
         if checked.is_none()
-            && let Some(anew) = self.renewed(&link).await
+            && let Some(anew) = self.renewed(&transport).await
         {
             tools = anew;
             checked = named(&tools);
@@ -55,7 +58,7 @@ impl Downstream {
         let checked = checked.ok_or_else(|| Failure::Final(self.unknown(tool, &tools)))?;
         match self.refusal(&checked) {
             Some(refusal) => Err(Failure::Final(refusal)),
-            None => Ok((checked, link)),
+            None => Ok((checked, transport)),
         }
     }
 
@@ -77,9 +80,9 @@ impl Downstream {
     /// Returns an error if the tool is gone, or held because it has changed.
     pub(in crate::server) async fn changed(
         self: &Arc<Self>,
-        (checked, link): (&CheckedTool, &Link),
+        (checked, transport): (&CheckedTool, &ToolTransport),
     ) -> Result<Option<Arc<CheckedTool>>, Failure> {
-        let Some(tools) = self.renewed(link).await else { return Ok(None) };
+        let Some(tools) = self.renewed(transport).await else { return Ok(None) };
         let name = &checked.tool.name;
         let Some(anew) = tools.iter().find(|anew| anew.tool.name == *name) else {
             return Err(Failure::Final(self.unknown(name, &tools)));
@@ -174,12 +177,12 @@ impl Downstream {
     pub(in crate::server) async fn deliver(
         self: &Arc<Self>,
         principal: &str,
-        (checked, link): (&Arc<CheckedTool>, &Link),
+        (checked, transport): (&Arc<CheckedTool>, &ToolTransport),
         arguments: Map<String, Value>,
         left: Duration,
     ) -> Result<Noted, Failure> {
         let (blobs, secrets) = (self.shared.blobs.of(principal), &self.shared.options.secrets);
-        let (reply, note) = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
+        let (reply, note) = transport.call(&checked.tool, arguments, left, &blobs, secrets).await?;
         let bytes = usize::try_from(reply.bytes()).unwrap_or(usize::MAX);
         self.recall(principal).await;
         let (learning, learner) = (Arc::clone(checked), principal.to_owned());

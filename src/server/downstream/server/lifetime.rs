@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lang::ToolError;
 use crate::server::downstream::connection::{Connection, InUse};
-use crate::server::downstream::link::Link;
 use crate::server::downstream::restarts::Restarts;
+use crate::server::downstream::tool_transport::ToolTransport;
 
 use super::Downstream;
 
@@ -56,11 +56,11 @@ impl Downstream {
         self.local.is_some() || self.connection.lock().await.current.as_ref().is_some_and(|current| current.lives())
     }
 
-    /// Returns the link for calls, connecting first if necessary.
-    pub(super) async fn link(self: &Arc<Self>) -> Result<Link, ToolError> {
+    /// Returns the transport for calls, connecting first if necessary.
+    pub(super) async fn transport(self: &Arc<Self>) -> Result<ToolTransport, ToolError> {
         match &self.local {
-            Some(local) => Ok(Link::Local(Arc::clone(local))),
-            None => self.connect().await.map(Link::Server),
+            Some(local) => Ok(ToolTransport::Local(Arc::clone(local))),
+            None => self.connect().await.map(ToolTransport::Server),
         }
     }
 
@@ -117,10 +117,10 @@ impl Downstream {
             // Held while the outcome is reported, so that this task is the first that lists the tools.
             let listing = this.listing.lock().await;
             let opened = this.opened(opened).await;
-            let link = opened.as_ref().ok().map(|connection| Link::Server(InUse::of(connection)));
+            let transport = opened.as_ref().ok().map(|connection| ToolTransport::Server(InUse::of(connection)));
             report.send_replace(Some(opened));
-            if let Some(link) = link
-                && let Err(failure) = this.list_anew(&link, listing).await
+            if let Some(transport) = transport
+                && let Err(failure) = this.list_anew(&transport, listing).await
             {
                 tracing::debug!(server = this.name(), reason = failure.error().message, "the tools were not listed");
             }

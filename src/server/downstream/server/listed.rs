@@ -9,7 +9,7 @@ use tokio::sync::MutexGuard;
 use crate::lang::{Tool, ToolError};
 use crate::server::downstream::arguments::{self, CheckedTool};
 use crate::server::downstream::connection::Failure;
-use crate::server::downstream::link::Link;
+use crate::server::downstream::tool_transport::ToolTransport;
 use crate::server::system::offload;
 
 use super::Downstream;
@@ -20,8 +20,8 @@ impl Downstream {
         self: &Arc<Self>,
         principal: &str,
     ) -> Result<Vec<Arc<Tool>>, ToolError> {
-        let link = self.link().await?;
-        let tools = self.listed(&link).await.map_err(Failure::error)?;
+        let transport = self.transport().await?;
+        let tools = self.listed(&transport).await.map_err(Failure::error)?;
         self.recall(principal).await;
         Ok(self.allowed(&tools, principal))
     }
@@ -45,18 +45,18 @@ impl Downstream {
 
     /// Returns the tools of this connection: the known list if it is from this connection and unchanged, or else a new
     /// one.
-    pub(super) async fn listed(self: &Arc<Self>, link: &Link) -> Result<Vec<Arc<CheckedTool>>, Failure> {
-        if let Some(tools) = self.still_listed(link) {
+    pub(super) async fn listed(self: &Arc<Self>, transport: &ToolTransport) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+        if let Some(tools) = self.still_listed(transport) {
             return Ok(tools);
         }
         let turn = self.listing.lock().await;
         // Large and rare: the futures of calls, which are moved several times, stay small.
-        Box::pin(self.list_anew(link, turn)).await
+        Box::pin(self.list_anew(transport, turn)).await
     }
 
     /// Returns the known list if it is from this connection and unchanged.
-    fn still_listed(&self, link: &Link) -> Option<Vec<Arc<CheckedTool>>> {
-        let Link::Server(connection) = link else { return Some(self.known_anyhow().unwrap_or_default()) };
+    fn still_listed(&self, transport: &ToolTransport) -> Option<Vec<Arc<CheckedTool>>> {
+        let ToolTransport::Server(connection) = transport else { return Some(self.known_anyhow().unwrap_or_default()) };
         let mut known = self.known();
         let is_due = known.is_due(connection);
         known.tools.clone().filter(|_| !is_due)
@@ -71,15 +71,15 @@ impl Downstream {
 
     /// Asks the server for its tools once more, because the known list may be out of date; `None` if it cannot be, or
     /// was renewed a short time ago.
-    pub(super) async fn renewed(self: &Arc<Self>, link: &Link) -> Option<Vec<Arc<CheckedTool>>> {
-        let is_due = matches!(link, Link::Server(_)) && self.known().freshness.doubt(Instant::now());
-        if is_due { self.listed(link).await.ok() } else { None }
+    pub(super) async fn renewed(self: &Arc<Self>, transport: &ToolTransport) -> Option<Vec<Arc<CheckedTool>>> {
+        let is_due = matches!(transport, ToolTransport::Server(_)) && self.known().freshness.doubt(Instant::now());
+        if is_due { self.listed(transport).await.ok() } else { None }
     }
 
     /// As [`Downstream::renewed`]; the tools that may be called.
     pub(in crate::server::downstream) async fn tools_anew(self: &Arc<Self>, principal: &str) -> Option<Vec<Arc<Tool>>> {
-        let link = self.link().await.ok()?;
-        let tools = self.renewed(&link).await?;
+        let transport = self.transport().await.ok()?;
+        let tools = self.renewed(&transport).await?;
         self.recall(principal).await;
         Some(self.allowed(&tools, principal))
     }
@@ -87,13 +87,13 @@ impl Downstream {
     /// Asks the server for its tools, unless another task has done so while this one waited for its turn.
     pub(super) async fn list_anew(
         self: &Arc<Self>,
-        link: &Link,
+        transport: &ToolTransport,
         _turn: MutexGuard<'_, ()>,
     ) -> Result<Vec<Arc<CheckedTool>>, Failure> {
-        if let Some(tools) = self.still_listed(link) {
+        if let Some(tools) = self.still_listed(transport) {
             return Ok(tools);
         }
-        let Link::Server(connection) = link else { return Ok(Vec::new()) };
+        let ToolTransport::Server(connection) = transport else { return Ok(Vec::new()) };
         let renewing = {
             let mut known = self.known();
             let tools = known.tools.clone().filter(|_| known.is_listed_by(connection));
@@ -140,7 +140,7 @@ impl Downstream {
         self.shapes.read_again();
         self.shared.unfit.look_again();
         let this = Arc::clone(self);
-        offload::linear(usize::MAX, move || this.shelf.write(|| this.known_list())).await;
+        offload::linear(usize::MAX, move || this.list_cache.write(|| this.known_list())).await;
         Ok(tools)
     }
 }

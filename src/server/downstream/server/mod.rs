@@ -23,9 +23,9 @@ use super::Shared;
 use super::arguments::{self, CheckedTool};
 use super::connection::Connection;
 use super::freshness::Freshness;
+use super::list_cache::{KnownList, ListCache};
 use super::local::Local;
 use super::shapes::Shapes;
-use super::shelf::{KnownList, Shelf};
 use super::start::Start;
 use lifetime::Connecting;
 
@@ -38,7 +38,7 @@ pub(in crate::server) struct Downstream {
     /// The rules for its tools.
     rules: RwLock<Arc<Rules>>,
     timeouts: Timeouts,
-    shelf: Shelf,
+    list_cache: ListCache,
     /// The pins of its tools; `None` if they come from no server.
     pins: Option<ServerPins>,
     shapes: Shapes,
@@ -77,7 +77,7 @@ struct Known {
     /// The connection over which they were listed; `None` for those from disk.
     listed_by: Option<Arc<Connection>>,
     freshness: Freshness,
-    shelf_was_read: bool,
+    cache_was_read: bool,
 }
 
 impl Known {
@@ -117,7 +117,7 @@ impl Downstream {
         Downstream {
             local,
             known: Mutex::new(known),
-            shelf: Shelf::new(&shared.cache, &config),
+            list_cache: ListCache::new(&shared.cache, &config),
             pins: options.pins.of(&config),
             shapes: Shapes::new(&shared.cache, &config),
             rules: RwLock::default(),
@@ -259,7 +259,7 @@ impl Downstream {
     pub(super) fn known_anyhow(&self) -> Option<Vec<Arc<CheckedTool>>> {
         if self.is_unread() {
             // Not under the lock: the file may be large.
-            let kept = self.shelf.read(self.name());
+            let kept = self.list_cache.read(self.name());
             // The list may have been written before a text in it was known to be a secret.
             let secrets = &self.shared.options.secrets;
             let harmless = |Vetted { tool, mut standing }: Vetted| {
@@ -271,7 +271,7 @@ impl Downstream {
                 (version, arguments::vetted(tools.into_iter().filter_map(harmless)))
             });
             let mut known = self.known();
-            known.shelf_was_read = true;
+            known.cache_was_read = true;
             if let Some((version, tools)) = read.filter(|_| known.tools.is_none()) {
                 known.set(tools, false);
                 known.version = version;
@@ -283,7 +283,7 @@ impl Downstream {
     /// True if the list on disk has not been read and the tools are unknown.
     fn is_unread(&self) -> bool {
         let known = self.known();
-        known.tools.is_none() && !known.shelf_was_read
+        known.tools.is_none() && !known.cache_was_read
     }
 
     /// Reads the list on disk if that has not been done, on a thread for blocking work.

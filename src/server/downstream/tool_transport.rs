@@ -16,14 +16,14 @@ use super::local::Local;
 use super::result::{self, Noted};
 
 /// The transport of calls.
-pub(in crate::server) enum Link {
+pub(in crate::server) enum ToolTransport {
     /// A connection to a server.
     Server(InUse),
     /// Local tools, which need no connection.
     Local(Arc<Local>),
 }
 
-impl Link {
+impl ToolTransport {
     /// Calls a tool with validated arguments. Dropping the future cancels the call. The secrets in the reply are
     /// redacted. The note says how the reply was read.
     pub(super) async fn call(
@@ -35,8 +35,8 @@ impl Link {
         secrets: &Secrets,
     ) -> Result<Noted, Failure> {
         let connection = match self {
-            Link::Server(connection) => connection,
-            Link::Local(local) => {
+            ToolTransport::Server(connection) => connection,
+            ToolTransport::Local(local) => {
                 let reply = local.call(tool, arguments, timeout).await.map_err(Failure::Final)?;
                 let (secrets, bytes) = (secrets.clone(), usize::try_from(reply.bytes()).unwrap_or(usize::MAX));
                 return Ok((offload::linear(bytes, move || secrets.redact_reply(reply)).await, None));

@@ -18,7 +18,7 @@ use super::cache::Cache;
 const LARGEST: u64 = 8 << 20;
 
 /// The location of one server's list; `file` is `None` if nothing is stored.
-pub(super) struct Shelf {
+pub(super) struct ListCache {
     cache: Arc<Cache>,
     file: Option<PathBuf>,
     writing: Mutex<()>,
@@ -49,13 +49,13 @@ struct KeptTool {
     standing: Standing,
 }
 
-impl Shelf {
-    pub(super) fn new(cache: &Arc<Cache>, config: &ServerConfig) -> Shelf {
+impl ListCache {
+    pub(super) fn new(cache: &Arc<Cache>, config: &ServerConfig) -> ListCache {
         // Local tools are known without a list.
         let is_local = matches!(config.endpoint, Ok(Endpoint::Local(_)));
         let place = cache.place("tools", config).filter(|_| !is_local);
         let file = place.map(|place| place.with_extension("json"));
-        Shelf { cache: Arc::clone(cache), file, writing: Mutex::default() }
+        ListCache { cache: Arc::clone(cache), file, writing: Mutex::default() }
     }
 
     /// Reads the stored list; `None` if there is none that can be used.
@@ -126,8 +126,8 @@ mod tests {
             file: String::new(),
         };
         let cache = Arc::new(Cache::new(Some(folder.path().to_owned())));
-        let shelf = Shelf::new(&cache, &config("http://a"));
-        assert!(shelf.read("mail").is_none());
+        let list_cache = ListCache::new(&cache, &config("http://a"));
+        assert!(list_cache.read("mail").is_none());
         let tool = Tool {
             server: "mail".into(),
             name: "search".into(),
@@ -136,13 +136,13 @@ mod tests {
             hints: ToolHints { read_only: Some(true), ..ToolHints::default() },
             ..Tool::default()
         };
-        shelf.write(|| KnownList { version: "mail 1".into(), tools: checked(vec![Arc::new(tool)]) });
-        let back = shelf.read("mail").expect("kept");
+        list_cache.write(|| KnownList { version: "mail 1".into(), tools: checked(vec![Arc::new(tool)]) });
+        let back = list_cache.read("mail").expect("kept");
         assert_eq!(back.version, "mail 1");
         let tool = &back.tools[0].tool;
         assert_eq!((tool.name.as_str(), tool.description.as_str()), ("search", "finds"));
         assert_eq!(tool.hints.read_only, Some(true));
-        assert!(Shelf::new(&cache, &config("http://b")).read("mail").is_none());
-        assert!(Shelf::new(&Arc::new(Cache::new(None)), &config("http://a")).read("mail").is_none());
+        assert!(ListCache::new(&cache, &config("http://b")).read("mail").is_none());
+        assert!(ListCache::new(&Arc::new(Cache::new(None)), &config("http://a")).read("mail").is_none());
     }
 }

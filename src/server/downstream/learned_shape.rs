@@ -1,7 +1,7 @@
 //! Learns the shape of the results of a tool, as a JSON Schema.
 //!
 //! No value of the data is kept, and no key that may be data. A key is shown as a field name if it is composed of
-//! [`words`](super::words) that are common to tools or that the tool uses to describe itself, or if nearly all of
+//! [`field_names`](super::field_names) that are common to tools or that the tool uses to describe itself, or if nearly all of
 //! several objects at one place of one result have it, such as the items of a list. The values of all other keys are
 //! shown as those of a dictionary, without the keys: `{"name": "Sales", "alice": 1, "bob": true}` is
 //! `{:name string _ integer|boolean}`.
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::lang::ToolReply;
 
-use super::words::Words;
+use super::field_names::Words;
 
 /// Maximum depth to which a result is examined, and maximum number of items that are examined of each array.
 const DEEPEST: usize = 6;
@@ -41,16 +41,16 @@ const RESULTS: u64 = 16;
 
 /// The merged shape of the results of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct LearnedShape {
     shape: Shape,
     results: u64,
 }
 
-impl Seen {
-    /// Restores the shape from a schema that [`Seen::schema`] returned.
-    pub(super) fn of(schema: &Value) -> Seen {
+impl LearnedShape {
+    /// Restores the shape from a schema that [`LearnedShape::schema`] returned.
+    pub(super) fn of(schema: &Value) -> LearnedShape {
         let shape = Shape::of(schema, 0);
-        if shape.parts() > PARTS { Seen::default() } else { Seen { shape, results: 1 } }
+        if shape.parts() > PARTS { LearnedShape::default() } else { LearnedShape { shape, results: 1 } }
     }
 
     /// Merges one more result of a tool that uses `words` to describe itself; returns true if the shape has changed.
@@ -81,7 +81,7 @@ impl Seen {
     }
 
     /// Merges the shape of other results of the same tool, unless the sum would have too many parts.
-    pub(super) fn join(&mut self, other: Seen) {
+    pub(super) fn join(&mut self, other: LearnedShape) {
         let mut merged = self.shape.clone();
         merged.merge(other.shape);
         if merged.parts() <= PARTS {
@@ -404,7 +404,7 @@ mod tests {
     use crate::lang::Tool;
 
     fn seen(results: &[&str]) -> Value {
-        let mut seen = Seen::default();
+        let mut seen = LearnedShape::default();
         for result in results {
             seen.learn(&ToolReply::Json((*result).to_owned()), &Words::default());
         }
@@ -429,7 +429,7 @@ mod tests {
         let result = r#"[{"id": 1, "size": 1, "from": {"email": "ann@x.org"}}, {"id": 2, "size": 2.5, "from": null}, {"id": 3, "read": true}]"#;
         assert_eq!(seen(&[result]), expected);
         assert_eq!(seen(&[result, "[]", result]), expected);
-        assert_eq!(Seen::of(&expected).schema(), Some(expected));
+        assert_eq!(LearnedShape::of(&expected).schema(), Some(expected));
     }
 
     #[test]
@@ -489,7 +489,7 @@ mod tests {
             }
         }
         let tool = Tool { name: "list_salaries".into(), ..Tool::default() };
-        let mut seen = Seen::default();
+        let mut seen = LearnedShape::default();
         let result = ToolReply::Json(r#"{"salaries": {"alice": 1, "bob": 2}}"#.into());
         assert!(seen.learn(&result, &Words::of(&tool)));
         let salaries = json!({"type": "object", "additionalProperties": {"type": "integer"}});
@@ -511,7 +511,7 @@ mod tests {
         let result = r#"{"name": "x", "total": 5, "secretproject": true}"#;
         assert_eq!(seen(&[result]), expected);
         assert_eq!(seen(&[result, result, result]), expected, "a result that comes again says nothing new");
-        assert_eq!(Seen::of(&expected).schema(), Some(expected));
+        assert_eq!(LearnedShape::of(&expected).schema(), Some(expected));
         let items = (0..10).map(|n| json!({"stargazers": n, "licence": "MIT", "fork": false})).collect::<Vec<_>>();
         let repos = seen(&[&json!({"items": items, "total_count": 10}).to_string()]);
         assert_eq!(repos["properties"]["items"]["items"]["required"], json!(["stargazers", "licence", "fork"]));
@@ -521,7 +521,7 @@ mod tests {
         assert_eq!(repos["items"]["required"], json!(["stargazers", "licence"]), "nearly all have the third");
         assert_eq!(repos["items"]["properties"]["fork"], json!({"type": "boolean"}));
         // A later result with fewer items has names that are known by then.
-        let mut seen = Seen::default();
+        let mut seen = LearnedShape::default();
         for result in [json!(items), json!([{"stargazers": 1, "licence": "MIT", "fork": true}])] {
             seen.learn(&ToolReply::Json(result.to_string()), &Words::default());
         }
@@ -532,7 +532,7 @@ mod tests {
     fn hostile_results_are_learned_in_bounded_time_and_memory() {
         let begun = std::time::Instant::now();
         let words = Words::default();
-        let mut seen = Seen::default();
+        let mut seen = LearnedShape::default();
         let many: Map<String, Value> = (0..100_000).map(|at| (format!("k{at}"), json!(at))).collect();
         let lists: Vec<Value> = (0..100_000).map(|at| json!({ letters(at): at })).collect();
         let nested = |prefix: usize| {
@@ -561,7 +561,7 @@ mod tests {
     #[test]
     fn texts_and_failures() {
         let words = Words::default();
-        let mut seen = Seen::default();
+        let mut seen = LearnedShape::default();
         assert!(seen.schema().is_none());
         assert!(seen.learn(&ToolReply::Text("hello".into()), &words));
         assert!(!seen.learn(&ToolReply::Text("again".into()), &words));

@@ -80,7 +80,7 @@ impl fmt::Debug for Schema {
 }
 
 /// The validations of the arguments of one call, which share one budget.
-pub(super) struct Trial<'s> {
+pub(super) struct Validation<'s> {
     schema: &'s Schema,
     left: u64,
     deadline: Instant,
@@ -96,21 +96,21 @@ pub(super) enum Problem<'v> {
     Unknown,
 }
 
-/// The budget of a trial that takes at most a millisecond, in visits of a schema part; each may nest one stack frame.
+/// The budget of a validation that takes at most a millisecond, in visits of a schema part; each may nest one stack frame.
 const AT_ONCE: u64 = 2_000;
 
-/// Maximum number of pairs of a schema part and a value that are estimated within such a trial.
+/// Maximum number of pairs of a schema part and a value that are estimated within such a validation.
 const AT_ONCE_PAIRS: u64 = 20_000;
 
-impl<'s> Trial<'s> {
-    /// Creates a trial with its full budget.
-    pub(super) fn of(schema: &'s Schema, deadline: Instant) -> Trial<'s> {
-        Trial { schema, left: WORK, deadline, is_at_once: false }
+impl<'s> Validation<'s> {
+    /// Creates a validation with its full budget.
+    pub(super) fn of(schema: &'s Schema, deadline: Instant) -> Validation<'s> {
+        Validation { schema, left: WORK, deadline, is_at_once: false }
     }
 
-    /// Creates a trial with a budget that needs no other thread.
-    pub(super) fn at_once(schema: &'s Schema, deadline: Instant) -> Trial<'s> {
-        Trial { schema, left: AT_ONCE, deadline, is_at_once: true }
+    /// Creates a validation with a budget that needs no other thread.
+    pub(super) fn at_once(schema: &'s Schema, deadline: Instant) -> Validation<'s> {
+        Validation { schema, left: AT_ONCE, deadline, is_at_once: true }
     }
 
     /// Finds the first violation of the schema; `None` if the arguments fit.
@@ -134,7 +134,7 @@ impl<'s> Trial<'s> {
     /// Returns whether `is_such` holds for one of the errors.
     ///
     /// # Errors
-    /// As for [`Trial::first_problem`].
+    /// As for [`Validation::first_problem`].
     pub(super) fn any_error(
         &mut self,
         instance: &Value,
