@@ -1,21 +1,21 @@
 //! Tools for programs at a terminal: the servers of a configuration without the MCP front end.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{CallId, Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolCall, ToolError, ToolReply};
+use crate::lang::{self, CallId, Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolCall, ToolError, ToolReply};
 use crate::server::calls::guarded::Guarded;
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
 use crate::server::origins::Origins;
-use crate::server::policy::{Approver, Grants, Remembered};
+use crate::server::policy::{Approver, Grants, LaterCalls, Take, TakenCall};
 use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::system;
 
@@ -39,6 +39,53 @@ pub struct SessionOrigins {
 impl Default for SessionOrigins {
     fn default() -> SessionOrigins {
         SessionOrigins { origins: Arc::new(Origins::new()), allowed: Arc::default() }
+    }
+}
+
+/// The words for a call that was allowed together with an earlier one.
+const ALLOWED: &str = "a person has allowed it for this session";
+
+/// The later calls that a person has allowed in one session, in memory.
+#[derive(Default)]
+struct Remembered(Mutex<Vec<Allowed>>);
+
+/// The calls of a tool, or those with these arguments.
+struct Allowed {
+    server: Arc<str>,
+    tool: Arc<str>,
+    arguments: Option<String>,
+}
+
+impl Remembered {
+    fn covers(&self, asked: &lang::Question) -> bool {
+        let allowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of_tool = |allowed: &&Allowed| allowed.server == asked.server && allowed.tool == asked.tool;
+        allowed.iter().filter(is_of_tool).any(|allowed| match &allowed.arguments {
+            Some(arguments) => *arguments == asked.arguments,
+            // A decision about the tool in general was made without knowledge of these values.
+            None => !asked.is_guarded,
+        })
+    }
+}
+
+impl Grants for Remembered {
+    fn covering(&self, asked: &[lang::Question]) -> Result<Vec<Option<String>>, String> {
+        Ok(asked.iter().map(|asked| self.covers(asked).then(|| ALLOWED.to_owned())).collect())
+    }
+
+    fn take(&self, asked: &lang::Question) -> Result<Take, String> {
+        Ok(match self.covers(asked) {
+            true => Take::Taken(TakenCall { by: ALLOWED.to_owned(), holds: Arc::new(|| Ok(true)) }),
+            false => Take::Uncovered,
+        })
+    }
+
+    fn give(&self, asked: &lang::Question, later: LaterCalls) -> Result<(), String> {
+        let arguments = (later == LaterCalls::SameArguments).then(|| asked.arguments.clone());
+        let (server, tool) = (Arc::clone(&asked.server), Arc::clone(&asked.tool));
+        let allowed = Allowed { server, tool, arguments };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(allowed);
+        Ok(())
     }
 }
 

@@ -168,14 +168,19 @@ impl Refused {
 
 /// Returns a parameter of a challenge, such as that of `scope="read write"`.
 fn parameter(challenge: &str, name: &str) -> Option<String> {
-    let begins = |at: &usize| challenge[..*at].ends_with([' ', ',', '\t']);
-    let pattern = format!("{name}=");
-    let at = challenge.match_indices(&pattern).map(|(at, _)| at).find(begins)? + pattern.len();
-    let value = match challenge[at..].strip_prefix('"') {
-        Some(rest) => rest.split('"').next()?,
-        None => challenge[at..].split([',', ' ']).next()?,
-    };
-    (!value.is_empty()).then(|| value.to_owned())
+    let mut rest = challenge;
+    while let Some((before, behind)) = rest.split_once('=') {
+        let key = before.rsplit([' ', ',', '\t']).next().unwrap_or_default();
+        let (value, after) = match behind.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => behind.split_at(behind.find([',', ' ']).unwrap_or(behind.len())),
+        };
+        if key == name && !value.is_empty() {
+            return Some(value.to_owned());
+        }
+        rest = after;
+    }
+    None
 }
 
 /// Returns the words of a body about the reason of a refusal.

@@ -4,7 +4,7 @@
 //! server declares. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and compared
 //! with [`names`]; [`mod@unfit`] finds those that match no tool. [`Consent`] applies a policy to the calls of one
 //! evaluation: it asks an [`Approver`] a [`Question`] if a person must decide, counts calls against the [`quotas`], and
-//! checks the arguments against the [`guards`]. What a person allows for a session without a store is [`Remembered`].
+//! checks the arguments against the [`guards`].
 //! `read` parses policies from configurations.
 
 mod consent;
@@ -16,7 +16,6 @@ mod pattern;
 mod question;
 mod quotas;
 mod read;
-mod remembered;
 mod repeats;
 mod timeouts;
 mod unfit;
@@ -42,7 +41,6 @@ pub use pattern::ToolPattern;
 pub use question::{LaterCalls, Question};
 pub(in crate::server) use question::{PLANNED, is_seen};
 pub(in crate::server) use quotas::Counts;
-pub(in crate::server) use remembered::Remembered;
 pub(in crate::server) use repeats::RepeatedCalls;
 pub(in crate::server) use timeouts::Timeouts;
 pub use unfit::UnfitRule;

@@ -1,11 +1,16 @@
 //! The answers of a person to the open questions of a run in a store, and the grants that come with them.
 
+use std::sync::Arc;
+
 use crate::lang::Decision;
 use crate::server::policy::Answer;
 
-use super::Answers;
+use super::asked::AskedCall;
 use super::grants::Grant;
 use super::stored::{OpenCall, StoredRun};
+
+/// Returns the answer to a question of a run; `None` leaves it open.
+pub(in crate::server) type Answers = Arc<dyn Fn(&AskedCall) -> Option<Answer> + Send + Sync>;
 
 /// Records the answers to the open questions of a run; returns the grants for the later calls that they allow, of those
 /// that were offered.

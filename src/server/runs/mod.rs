@@ -57,11 +57,11 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{self, Limits, Logged, Mark, Reply, Request, Suspended};
 use crate::server::admission::request::Refused;
 use crate::server::identity::sha256;
-use crate::server::policy::Answer;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
 
+pub(in crate::server) use answers::Answers;
 pub(in crate::server) use asked::{AskedCall, AskedRun};
 use asked::{WAITING, asked_calls};
 pub(in crate::server) use attempts::Retry;
@@ -99,9 +99,6 @@ const PURGE: Duration = Duration::from_secs(60 * 60);
 
 /// The time after the start of a process at which runs that were cut off are reported.
 const REPORT: Duration = Duration::from_secs(3);
-
-/// Returns the answer to a question of a run; `None` leaves it open.
-pub(in crate::server) type Answers = Arc<dyn Fn(&AskedCall) -> Option<Answer> + Send + Sync>;
 
 /// Maximum size of a run key, in bytes.
 pub const LONGEST_RUN_KEY: usize = 200;
