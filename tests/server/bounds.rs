@@ -420,3 +420,40 @@ fn bounds_that_make_no_sense_are_said() {
     let errors = refused(&["--tokens", &file.to_string_lossy()]);
     assert!(errors.contains("did you mean `requests_per_minute`?") && !errors.contains("secret"), "{errors}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_flood_of_failing_programs_of_many_principals_takes_bounded_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configuration = folder.path().join("servers.json");
+    std::fs::write(&configuration, crate::failed_runs::configuration(folder.path()).to_string()).expect("written");
+    let token = |at: usize| format!("principal-{at}-principal-{at}");
+    let names: serde_json::Map<String, Value> = (0..12).map(|at| (format!("p{at}"), json!(token(at)))).collect();
+    let file = tokens_file(folder.path(), &json!(names)).display().to_string();
+    let (configuration, cache) =
+        (configuration.display().to_string(), folder.path().join("cache").display().to_string());
+    let options = ["--tokens", &file, "--config", &configuration];
+    let server = Server::start(&options, &[("LISPBOX_CACHE", &cache)]);
+    let head = |at: usize| format!("Authorization: Bearer {}\r\n", token(at));
+    // Each is kept with its text: 25 MiB of each principal, and 300 MiB of all.
+    let padding = ";".repeat(900_000);
+    let fails = |at: usize, n: usize| {
+        let program = format!("(notes/add {{:line \"{at}-{n}\"}}) (/ 1 0)\n{padding}");
+        let arguments = json!({"program": program, "limits": {"program": 1 << 20}});
+        let (text, is_error) = server.call(&head(at), "lisp_eval", arguments).result();
+        assert!(is_error && text.contains("[made before the error: notes/add once;"), "{text}");
+    };
+    fails(0, 0);
+    let before = server.memory("VmRSS").unwrap_or_default();
+    std::thread::scope(|scope| {
+        for half in [0..6, 6..12] {
+            scope.spawn(move || half.for_each(|at| (1..30).for_each(|n| fails(at, n))));
+        }
+    });
+    let grown = server.memory("VmRSS").unwrap_or_default().saturating_sub(before);
+    assert!(grown < 260 << 20, "{} MiB", grown >> 20);
+    let count = |at| server.eval(&head(at), "(count (run/status))", None).0.parse::<usize>().expect("a number");
+    let counts: Vec<usize> = (0..12).map(count).collect();
+    assert!(counts.iter().all(|count| *count <= 20), "{counts:?}");
+    assert!(counts.contains(&20) && counts.iter().sum::<usize>() <= (128 << 20) / 900_000, "{counts:?}");
+}
