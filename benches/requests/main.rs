@@ -46,11 +46,14 @@ const COUNTED: usize = 400;
 const SYSTEM_CALLS: [&str; 5] = ["clone3", "futex", "write", "epoll_wait", "getrandom"];
 
 /// The requests: a name, options of the server, and the program.
-const REQUESTS: [(&str, &[&str], &str); 4] = [
+const REQUESTS: [(&str, &[&str], &str); 6] = [
     ("evaluation", &[], "(+ 1 1)"),
     ("tool call", &[], "(echo/echo {:text \"abc\"})"),
     ("tool call, audited", &["--audit", "AUDIT"], "(echo/echo {:text \"abc\"})"),
     ("tool call, with a store", &["--store", "sqlite:STORE"], "(echo/echo {:text \"abc\"})"),
+    // The calls of the second are kept, in case the program fails.
+    ("ten calls that read", &[], "(dotimes [n 10] (echo/echo {:text \"abc\"}))"),
+    ("ten calls that change something", &[], "(dotimes [n 10] (echo/keep {:text \"abc\"}))"),
 ];
 
 type Counts = BTreeMap<String, f64>;
@@ -60,10 +63,13 @@ fn main() -> ExitCode {
     counts::run(own, count_all, check, record)
 }
 
-/// Serves one tool that returns its argument, on standard input and output.
+/// Serves two tools that return their argument, of which one may change something, on standard input and output.
 fn echo() -> Result<(), Box<dyn Error>> {
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-    let tool = json!({"name": "echo", "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+    let tools = json!([
+        {"name": "echo", "inputSchema": schema, "annotations": {"readOnlyHint": true}},
+        {"name": "keep", "inputSchema": schema},
+    ]);
     let about = json!({"name": "echo", "version": "1"});
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -74,7 +80,7 @@ fn echo() -> Result<(), Box<dyn Error>> {
                 let version = &request["params"]["protocolVersion"];
                 json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about})
             }
-            Some("tools/list") => json!({"tools": [tool]}),
+            Some("tools/list") => json!({"tools": tools}),
             Some("tools/call") => {
                 json!({"content": [{"type": "text", "text": request["params"]["arguments"]["text"]}]})
             }
