@@ -17,11 +17,15 @@ from typing import Any
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+import sets
+from mishaps import faults
+from mishaps.judging import Mishap
 from serving import Effect, effects_of
 from settings import Setting
 
 SERVER = Path(__file__).with_name("server.py")
 PING_SECONDS = 10.0
+LEARN_SECONDS = 120.0
 
 
 class ServerGone(Exception):
@@ -42,7 +46,8 @@ class Connection:
 
     session: ClientSession
     setting: Setting
-    effects_file: Path
+    # The files of the effects and, of tools that fail, of the calls.
+    folder: Path
     tools: list[dict[str, Any]] = field(default_factory=list)
     instructions: str = ""
 
@@ -68,41 +73,58 @@ class Connection:
 
     def effects(self) -> list[Effect]:
         """The effects of the calls so far."""
-        return effects_of(self.effects_file)
+        return effects_of(self.folder / "effects.jsonl")
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls of tools that fail so far, with the kind of fault that each has met."""
+        return effects_of(self.folder / "calls.jsonl")
 
 
-def parameters(setting: Setting, dataset: str, folder: Path) -> StdioServerParameters:
+def learned(setting: Setting, config: Path, environment: dict[str, str]) -> None:
+    """Lets lispbox learn about the tools, as far as the setting says. Raises `ValueError` if that fails."""
+    if not (setting.is_sampled or setting.is_listed):
+        return
+    check = ["config", "check", *(["--sample"] if setting.is_sampled else []), "--config", str(config)]
+    done = subprocess.run(
+        [setting.lispbox, *check], env=environment, capture_output=True, text=True, timeout=LEARN_SECONDS
+    )
+    if done.returncode != 0:
+        raise ValueError(f"`{' '.join(check[:-2])}` ended with {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def parameters(setting: Setting, name: str, folder: Path) -> StdioServerParameters:
     """The command that the client starts; files are in `folder`."""
+    dataset, task = name.split("/")[0], sets.tasks().get(name)
+    shown = sets.SERVERS.get(dataset, dataset)
     server = [str(SERVER), dataset, "--effects", str(folder / "effects.jsonl")]
+    flags = list(setting.flags)
+    if isinstance(task, Mishap):
+        server += ["--calls", str(folder / "calls.jsonl"), "--faults", faults.written(task.faults)]
+        flags += task.flags
     if setting.is_direct:
         return StdioServerParameters(command=sys.executable, args=server)
     config = folder / "servers.json"
-    config.write_text(json.dumps({"mcpServers": {dataset: {"command": sys.executable, "args": server}}}))
+    config.write_text(json.dumps({"mcpServers": {shown: {"command": sys.executable, "args": server}}}))
     environment = {
         "HOME": str(folder),
         "LISPBOX_CACHE": str((setting.cache or folder / "cache").absolute()),
         "LISPBOX_LOG": os.environ.get("LISPBOX_LOG", "error"),
     }
-    if setting.is_sampled:
-        check = [str(setting.lispbox), "config", "check", "--sample", "--config", str(config)]
-        done = subprocess.run(check, env=environment, capture_output=True, text=True, timeout=setting.call_seconds)
-        if done.returncode != 0:
-            raise ValueError(f"`config check --sample` ended with {done.returncode}: {done.stdout}{done.stderr}")
-    flags = ["serve", "--config", str(config), "--allow", f"{dataset}/*", *setting.flags]
-    return StdioServerParameters(command=str(setting.lispbox), args=flags, env=environment)
+    learned(setting, config, environment)
+    (folder / "calls.jsonl").unlink(missing_ok=True)  # Faults count the calls of the trial alone.
+    serve = ["serve", "--config", str(config), "--allow", f"{shown}/*", *flags]
+    return StdioServerParameters(command=setting.lispbox, args=serve, env=environment)
 
 
 @asynccontextmanager
-async def connected(setting: Setting, dataset: str) -> AsyncIterator[Connection]:
-    """Starts the servers with fresh data, and ends them."""
-    with tempfile.TemporaryDirectory(prefix="lispbox-trial-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        async with stdio_client(parameters(setting, dataset, folder)) as (read, write):
+async def connected(setting: Setting, name: str) -> AsyncIterator[Connection]:
+    """Starts the servers of a task or of a data set with fresh data, and ends them."""
+    with tempfile.TemporaryDirectory(prefix="lispbox-trial-", ignore_cleanup_errors=True) as held:
+        folder = Path(held)
+        async with stdio_client(parameters(setting, name, folder)) as (read, write):
             async with ClientSession(read, write) as session:
                 hello = await session.initialize()
-                connection = Connection(
-                    session, setting, folder / "effects.jsonl", instructions=hello.instructions or ""
-                )
+                connection = Connection(session, setting, folder, instructions=hello.instructions or "")
                 listed = await session.list_tools()
                 connection.tools = [
                     {"name": tool.name, "description": tool.description or "", "input_schema": tool.input_schema}

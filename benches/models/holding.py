@@ -62,6 +62,7 @@ class Broker:
             return {"text": reply.text, "is_error": reply.is_error}
         if message["do"] == "answer":
             self.trial.record.rounds += 1
+            self.trial.record.sure = message["sure"]
             return self.end("answered", answer=message["text"])
         return self.end("abandoned")
 
@@ -84,7 +85,7 @@ async def hold(options: argparse.Namespace) -> None:
     setting = settings.of(options)
     record = Record(options.task, setting.mode, options.model, "manual", options.label)
     path = trial.socket_of(options.task)
-    async with connection.connected(setting, options.task.split("/")[0]) as tools:
+    async with connection.connected(setting, options.task) as tools:
         broker = Broker(Trial(record, tools, options.instructions), options.records.absolute())
         server = await asyncio.start_unix_server(broker.handle, path, limit=LARGEST)
         try:

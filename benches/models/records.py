@@ -12,6 +12,7 @@ from typing import Any
 
 import sets
 from connection import Connection, Reply
+from mishaps.judging import Mishap
 from serving import Effect
 
 # Ends of a trial. Only `answered` and `cut_off` have an answer that may be right.
@@ -65,8 +66,12 @@ class Record:
     retries: int = 0
     outcome: str = "abandoned"
     answer: str = ""
+    # How sure whoever played was, in percent, if that was told.
+    sure: int | None = None
     right: bool = False
     reason: str = ""
+    # Whether the calls came to the moment at which a tool fails; of tasks without faults, nothing.
+    met: bool | None = None
     effects: list[Effect] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
 
@@ -110,6 +115,8 @@ class Trial:
         record = self.record
         record.seconds = round(time.monotonic() - self.begun, 3)
         record.effects = self.connection.effects()
+        if isinstance(self.task, Mishap):
+            record.met = self.task.is_met(self.connection.calls())
         record.outcome, record.answer = outcome, answer
         if outcome in ("answered", "cut_off"):
             verdict = self.task.judge(answer, record.effects)

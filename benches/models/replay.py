@@ -49,7 +49,7 @@ async def replay(setting: Setting, record: Record) -> list[Replayed]:
     replayed = []
     # The handles of sessions by the recorded ones: they are random.
     handles: dict[str, str] = {}
-    async with connection.connected(setting, record.task.split("/")[0]) as tools:
+    async with connection.connected(setting, record.task) as tools:
         for then in record.exchanges:
             if not records.is_object(then.arguments):
                 continue

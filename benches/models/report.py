@@ -1,6 +1,6 @@
 """The records of trials as tables in Markdown.
 
-Usage: `python report.py records.jsonl [--wrong] [--largest 50]`
+Usage: `python report.py records.jsonl [--wrong] [--largest 50] [--faults]`
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from collections import Counter
 from pathlib import Path
 
 import records
+import sets
+from mishaps.judging import Mishap
 from records import Record
 
 HEAD = ["trials", "model", "data set", "tools", "tasks", "right", "calls", "characters", "without an error", "rounds"]
 HEAD += ["largest reply", "input tokens", "output tokens"]
+FAULTS_HEAD = ["trials", "model", "fault", "tasks", "answer right", "each effect once", "missing", "repeated"]
+FAULTS_HEAD += ["not expected", "fault not met", "calls", "errors", "sure"]
 
 
 def cell(text: str) -> str:
@@ -110,11 +114,40 @@ def largest(found: list[Record], count: int) -> str:
     )
 
 
+def faults(found: list[Record]) -> str:
+    """The tasks with faults by kind. Effects are counted over all tasks; calls, errors and sureness are means."""
+    groups: dict[tuple[str, str, str], list[tuple[Record, Mishap]]] = {}
+    for record in found:
+        task = sets.tasks().get(record.task)
+        if isinstance(task, Mishap):
+            for kind in (task.kind, "all"):
+                groups.setdefault((record.label or "–", record.model, kind), []).append((record, task))
+    rows = []
+    for key, of in sorted(groups.items(), key=lambda group: (*group[0][:2], group[0][2] == "all")):
+        tallies = [task.tally(record.effects) for record, task in of]
+        sure = [record.sure for record, _ in of if record.sure is not None]
+        counts = [
+            len(of),
+            sum(task.is_answer(record.answer) for record, task in of),
+            sum(tally.is_exact for tally in tallies),
+            sum(len(tally.missing) for tally in tallies),
+            sum(len(tally.repeated) for tally in tallies),
+            sum(len(tally.unexpected) for tally in tallies),
+            sum(record.met is False for record, _ in of),
+        ]
+        means = [
+            mean(values) if values else "–" for values in ([r.calls for r, _ in of], [r.errors for r, _ in of], sure)
+        ]
+        rows.append([*key, *map(str, counts), *means])
+    return markdown(FAULTS_HEAD, rows, 3)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Prints the records of trials as tables.")
     parser.add_argument("records", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--wrong", action="store_true", help="list the tasks that were not done right")
     parser.add_argument("--largest", type=int, default=0, metavar="N", help="list the N largest replies")
+    parser.add_argument("--faults", action="store_true", help="count the effects of the tasks whose tools fail")
     options = parser.parse_args()
     found = [record for file in options.records for record in records.read(file)]
     parts = [table(found)]
@@ -122,6 +155,8 @@ def main() -> None:
         parts.append(outcomes(found))
     if options.wrong:
         parts.append(wrong(found))
+    if options.faults:
+        parts.append(faults(found))
     if options.largest:
         parts.append(largest(found, options.largest))
     print("\n\n".join(parts))

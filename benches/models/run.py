@@ -72,7 +72,7 @@ async def run(plan: Plan, name: str) -> Record:
     """Runs one task with fresh servers. Failures of the servers are an outcome too."""
     record = Record(name, plan.setting.mode, plan.endpoint.model, "endpoint", plan.label)
     try:
-        async with connection.connected(plan.setting, name.split("/")[0]) as tools:
+        async with connection.connected(plan.setting, name) as tools:
             return await converse(plan, Trial(record, tools, plan.with_instructions))
     except Exception as error:
         # Task groups of the client wrap what happened in groups.
@@ -86,7 +86,10 @@ async def run(plan: Plan, name: str) -> Record:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Runs tasks with a model behind an endpoint.")
     parser.add_argument(
-        "tasks", nargs="*", metavar="TASK", help="names such as desk/open-count, or desk, depot; all by default"
+        "tasks",
+        nargs="*",
+        metavar="TASK",
+        help="names such as desk/open-count, or desk, depot, mishaps; desk and depot by default",
     )
     parser.add_argument(
         "--endpoint", required=True, metavar="URL", help="the base of the API, such as https://api.example.com/v1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,14 +133,16 @@ def page_of(items: list[Json], page: int, size: int) -> list[Json]:
     return items[(page - 1) * size : page * size]
 
 
-def serve(name: str, tools: list[Tool], state: State) -> None:
-    """Answers requests on standard input until it ends."""
+def serve(
+    name: str, tools: list[Tool], state: State, call: Callable[..., Json] = called, is_parallel: bool = False
+) -> None:
+    """Answers requests on standard input until it ends: one after the other, or each in a thread if `is_parallel`.
+    `call(tool, state, arguments)` makes a call of a tool."""
     by_name = {tool.name: tool for tool in tools}
-    for line in sys.stdin:
-        message = json.loads(line)
+    turn = threading.Lock()
+
+    def answer(message: Json) -> None:
         method, params = message.get("method"), message.get("params") or {}
-        if "id" not in message:
-            continue
         reply: Json = {"jsonrpc": "2.0", "id": message["id"]}
         if method == "initialize":
             reply["result"] = {
@@ -150,9 +153,19 @@ def serve(name: str, tools: list[Tool], state: State) -> None:
         elif method == "tools/list":
             reply["result"] = {"tools": [tool.listed() for tool in tools]}
         elif method == "tools/call":
-            reply["result"] = called(by_name.get(params["name"]), state, params.get("arguments") or {})
+            reply["result"] = call(by_name.get(params["name"]), state, params.get("arguments") or {})
         elif method == "ping":
             reply["result"] = {}
         else:
             reply["error"] = {"code": -32601, "message": f"no such method: {method}"}
-        print(json.dumps(reply), flush=True)
+        with turn:
+            print(json.dumps(reply), flush=True)
+
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message:
+            continue
+        if is_parallel:
+            threading.Thread(target=answer, args=(message,), daemon=True).start()
+        else:
+            answer(message)

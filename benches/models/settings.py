@@ -22,6 +22,8 @@ class Setting:
     cache: Path | None = None
     # Whether lispbox learns about the tools before the trial begins, as by `lispbox config check --sample`.
     is_sampled: bool = False
+    # Whether lispbox lists the tools before the trial begins, as by `lispbox config check`.
+    is_listed: bool = False
     # The time after which a call is given up, in seconds.
     call_seconds: float = 120.0
 
@@ -56,15 +58,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let `lispbox config check --sample` list the tools and learn shapes of results first",
     )
+    parser.add_argument("--listed", action="store_true", help="let `lispbox config check` list the tools first")
     parser.add_argument("--call-seconds", type=float, default=120.0, metavar="N", help="give up a call after this time")
 
 
 def of(options: argparse.Namespace) -> Setting:
     """The setting of the command line. Exits if there is no such binary, or if options contradict each other."""
-    if options.direct and options.sample:
-        sys.exit("--sample is of no use with --direct: nothing is learned about the tools without lispbox")
+    for option in ("sample", "listed"):
+        if options.direct and getattr(options, option):
+            sys.exit(f"--{option} is of no use with --direct: nothing is learned about the tools without lispbox")
     binary = options.lispbox if options.direct else shutil.which(options.lispbox)
     if binary is None:
         sys.exit(f"expected the binary of lispbox at `{options.lispbox}`, found none; pass --lispbox PATH, or --direct")
     binary = str(Path(binary).absolute()) if os.sep in binary else binary
-    return Setting(options.direct, binary, tuple(options.flag), options.cache, options.sample, options.call_seconds)
+    return Setting(
+        options.direct,
+        binary,
+        tuple(options.flag),
+        options.cache,
+        options.sample,
+        options.listed,
+        options.call_seconds,
+    )

@@ -67,7 +67,8 @@ class DataSets(unittest.TestCase):
             self.assertEqual(len(importlib.import_module(f"{name}.tools").TOOLS), 10)
 
     def test_expected_answers_and_effects_are_right_and_nothing_is_wrong(self):
-        for name, task in sets.tasks().items():
+        for name in sets.chosen([]):
+            task = sets.tasks()[name]
             with self.subTest(name):
                 tools = importlib.import_module(f"{name.split('/')[0]}.tools")
                 state = tools.fresh()
@@ -79,7 +80,8 @@ class DataSets(unittest.TestCase):
                 self.assertFalse(task.judge("", []).is_right)
 
     def test_tasks_have_an_answer_to_find(self):
-        for name, task in sets.tasks().items():
+        for name in sets.chosen([]):
+            task = sets.tasks()[name]
             self.assertTrue(task.effects or task.check.example not in ("none", "0", "done"), name)
 
 

@@ -76,6 +76,35 @@ class ByHand(unittest.TestCase):
         refused = self.trial("start", TASK, "--direct", "--sample")
         self.assertIn("--sample is of no use with --direct", refused.stderr)
 
+    @unittest.skipUnless(LISPBOX, "LISPBOX does not name a binary")
+    def test_a_task_whose_tools_fail_is_played_and_counted(self):
+        task = "mishaps/silver-tickets"
+        options = (
+            "--lispbox",
+            LISPBOX,
+            "--records",
+            str(self.file),
+            "--listed",
+            "--instructions",
+            "--call-seconds",
+            "6",
+        )
+        begun = self.trial("start", task, *options, "--flag=--reply-within=4s")
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        self.assertIn("(shop/create_ticket ", begun.stdout)
+        self.assertNotIn("mishaps", begun.stdout)
+        program = '(shop/create_ticket {:customer_id "C-02" :title "Offer: upgrade to gold"})'
+        made = self.trial("call", task, "lisp_eval", "--text", "program", text=program)
+        again = self.trial("call", task, "lisp_eval", "--text", "program", "--more", '{"repeat": true}', text=program)
+        self.assertIn("T-571", made.stdout)
+        self.assertIn("T-572", again.stdout)
+        judged = self.trial("answer", task, "T-571", "--sure", "60")
+        self.assertTrue(judged.stdout.startswith("wrong: 2 calls, "), judged.stdout + judged.stderr)
+        [record] = records.read(self.file)
+        self.assertEqual((record.sure, record.met), (60, False))
+        self.assertIn("15 missing, such as create_ticket ", record.reason)
+        self.assertIn("1 repeated, such as create_ticket c-02 offer: upgrade to gold", record.reason)
+
     def test_trials_end_without_an_answer_too(self):
         self.start()
         again = self.trial("start", TASK, "--direct")

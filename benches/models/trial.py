@@ -103,7 +103,7 @@ def start(options: argparse.Namespace, arguments: list[str]) -> None:
 def arguments_of(options: argparse.Namespace) -> Any:
     """The arguments of `call`: JSON, or as they came if they are no JSON."""
     if options.text:
-        return {options.text: sys.stdin.read()}
+        return {options.text: sys.stdin.read(), **options.more}
     text = sys.stdin.read() if options.arguments == "-" else options.arguments
     try:
         return json.loads(text)
@@ -144,9 +144,15 @@ def parser() -> argparse.ArgumentParser:
         "arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object, or `-` for standard input"
     )
     call.add_argument("--text", metavar="NAME", help="instead of JSON, the argument NAME is the text of standard input")
+    call.add_argument(
+        "--more", type=json.loads, default={}, metavar="JSON", help="an object of further arguments, beside --text"
+    )
     answer = commands.add_parser("answer", help="give the last message of the model, and have it judged")
     answer.add_argument("task", metavar="TASK")
     answer.add_argument("message", metavar="TEXT", help="the message, or `-` for standard input")
+    answer.add_argument(
+        "--sure", type=int, choices=range(101), metavar="0..100", help="how sure you are, in percent, which is recorded"
+    )
     stop = commands.add_parser("stop", help="end a trial without an answer")
     stop.add_argument("task", metavar="TASK")
     return out
@@ -165,7 +171,7 @@ def main() -> None:
         print(("[error]\n" if reply["is_error"] else "") + reply["text"])
     elif options.command == "answer":
         message = sys.stdin.read() if options.message == "-" else options.message
-        reply = ask(options.task, {"do": "answer", "text": message})
+        reply = ask(options.task, {"do": "answer", "text": message, "sure": options.sure})
         print(
             f"{'right' if reply['right'] else 'wrong'}: {reply['calls']} calls, {reply['characters']} characters, "
             f"{reply['errors']} errors; recorded in {reply['file']}"

@@ -1,0 +1,1 @@
+"""A shop whose tools fail at awkward moments, with tasks in which each effect must be made exactly once."""
