@@ -1,4 +1,4 @@
-"""Whether the judge sees what was not done exactly once, and whether tasks whose tools fail can be done all the same."""
+"""Whether the judge sees effects that were not made exactly once, and whether tasks whose tools fail can be done."""
 
 import asyncio
 import dataclasses

@@ -26,7 +26,9 @@
 (defn order [id] (shop/get_order {:order_id id}))
 (defn customer [id] (let [c (shop/get_customer {:customer_id id})] (or (:customer c) c)))
 (defn email [id] (let [c (customer id)] (or (:email c) (first (:emails c)))))
-(defn total [id] (let [t (:total (order id))] (if (string? t) (parse-double (str/replace (str/replace t " EUR" "") "," "")) t)))
+(defn total [id]
+  (let [t (:total (order id))]
+    (if (string? t) (parse-double (str/replace (str/replace t " EUR" "") "," "")) t)))
 (defn quantity [id] (let [l (:lines (order id))] (reduce + (if (map? l) (vals l) (map :quantity l)))))
 (defn ticket [m] (let [t (shop/create_ticket m)] (if (string? t) (re-find #"T-\d+" t) (:id t))))
 (defn ship [id] (let [r (shop/mark_shipped {:order_id id})] (:tracking (or (:shipment r) r))))
@@ -38,7 +40,11 @@
 (defn customers [more] (all-pages shop/list_customers more))
 (defn of-customers [more os] (let [s (set (map :id (customers more)))] (filter #(contains? s (:customer_id %)) os)))
 (defn mail [to subject] (shop/send_mail {:to to :subject subject :body "text"}))
-(defn charge-all [os] (vec (for [o os] (let [t (total (:id o))] (when-not (number? t) (throw (ex-info "no number" {}))) [(pay (:id o) t) t]))))
+(defn charge-all [os]
+  (vec (for [o os]
+         (let [t (total (:id o))]
+           (when-not (number? t) (throw (ex-info "no number" {})))
+           [(pay (:id o) t) t]))))
 (defn must [x] (if (nil? x) (throw (ex-info "nil" {})) x))
 
 ;; task: remind-lyon
@@ -48,10 +54,14 @@
 
 ;; task: ship-oslo
 (def os (vec (of-customers {:city "Oslo"} (orders {:status "paid"}))))
-(str/join ", " (for [o os] (let [t (ship (:id o))] (mail (email (:customer_id o)) (str "Order " (:id o) " is on its way")) t)))
+(str/join ", " (for [o os]
+                 (let [t (ship (:id o))]
+                   (mail (email (:customer_id o)) (str "Order " (:id o) " is on its way"))
+                   t)))
 
 ;; task: gold-tickets
-(str/join ", " (for [c (customers {:tier "gold"})] (ticket {:customer_id (:id c) :title "Yearly address check" :priority "low"})))
+(str/join ", " (for [c (customers {:tier "gold"})]
+                 (ticket {:customer_id (:id c) :title "Yearly address check" :priority "low"})))
 
 ;; task: charge-november
 (def os (vec (filter #(> (total (:id %)) 500) (month "11" (orders {:status "unpaid"})))))
@@ -65,17 +75,24 @@
 
 ;; task: close-low
 (def ts (vec (all-pages shop/list_tickets {:status "open" :priority "low"})))
-(doseq [t ts] (shop/close_ticket {:ticket_id (:id t)}) (mail (email (:customer_id t)) (str "Ticket " (:id t) " closed")))
+(doseq [t ts]
+  (shop/close_ticket {:ticket_id (:id t)})
+  (mail (email (:customer_id t)) (str "Ticket " (:id t) " closed")))
 (str/join ", " (map :id ts))
 
 ;; task: gls-strike
 (def os (vec (by-carrier "GLS" (month "10" (orders {:status "unpaid"})))))
-(doseq [o os] (mail (email (:customer_id o)) (str "Delay of order " (:id o))) (shop/add_label {:order_id (:id o) :label "gls-strike"}))
+(doseq [o os]
+  (mail (email (:customer_id o)) (str "Delay of order " (:id o)))
+  (shop/add_label {:order_id (:id o) :label "gls-strike"}))
 (str/join ", " (map :id os))
 
 ;; task: madrid-review
 (def cs (vec (concat (customers {:city "Madrid"}) (customers {:city "Turin"}))))
-(reduce + (for [c cs] (let [n (count (orders {:status "unpaid" :customer_id (:id c)}))] (ticket {:customer_id (:id c) :title (str "Review: " n " unpaid")}) n)))
+(reduce + (for [c cs]
+            (let [n (count (orders {:status "unpaid" :customer_id (:id c)}))]
+              (ticket {:customer_id (:id c) :title (str "Review: " n " unpaid")})
+              n)))
 
 ;; task: charge-graz
 (def os (vec (of-customers {:city "Graz"} (orders {:status "unpaid"}))))
@@ -92,7 +109,8 @@
 ;; rest: silver-tickets
 (defn made [] (filter #(= "Offer: upgrade to gold" (:title %)) (all-pages shop/list_tickets {})))
 (def have (set (map :customer_id (made))))
-(doseq [c (customers {:tier "silver"}) :when (not (contains? have (:id c)))] (ticket {:customer_id (:id c) :title "Offer: upgrade to gold"}))
+(doseq [c (customers {:tier "silver"}) :when (not (contains? have (:id c)))]
+  (ticket {:customer_id (:id c) :title "Offer: upgrade to gold"}))
 (str/join ", " (map :id (made)))
 
 ;; task: charge-ghent
@@ -106,7 +124,10 @@
 
 ;; task: cancelled-tickets
 (def os (vec (month "11" (orders {:status "cancelled"}))))
-(str/join ", " (for [o os] (let [t (ticket {:customer_id (:customer_id o) :title (str "Refund check " (:id o))})] (shop/add_label {:order_id (:id o) :label t}) t)))
+(str/join ", " (for [o os]
+                 (let [t (ticket {:customer_id (:customer_id o) :title (str "Refund check " (:id o))})]
+                   (shop/add_label {:order_id (:id o) :label t})
+                   t)))
 
 ;; task: ship-leeds
 (def os (vec (of-customers {:city "Leeds"} (orders {:status "paid"}))))
@@ -123,7 +144,8 @@
 
 ;; task: bulk-labels
 (def os (vec (month "10" (orders {:status "paid"}))))
-(str/join ", " (for [o os :when (>= (quantity (:id o)) 12)] (do (shop/add_label {:order_id (:id o) :label "bulk"}) (:id o))))
+(str/join ", " (for [o os :when (>= (quantity (:id o)) 12)]
+                 (do (shop/add_label {:order_id (:id o) :label "bulk"}) (:id o))))
 
 ;; task: gold-invite
 (def cs (vec (customers {:tier "gold"})))
@@ -149,7 +171,9 @@
 (str/join ", " (map first (charge-all os)))
 
 ;; task: insured
-(def os (vec (filter #(and (contains? #{"10" "11"} (subs (:placed %) 5 7)) (> (total (:id %)) 800)) (orders {:status "shipped"}))))
+(def os
+  (vec (filter #(and (contains? #{"10" "11"} (subs (:placed %) 5 7)) (> (total (:id %)) 800))
+               (orders {:status "shipped"}))))
 (doseq [o os] (shop/add_label {:order_id (:id o) :label "insured"}))
 (count os)
 
@@ -185,7 +209,8 @@
 (if (< n (count os)) "more" (count os))
 
 ;; task: export-gls
-(reduce + (map #(:bytes (shop/export_item {:order_id (:id %) :format "pdf"})) (by-carrier "GLS" (orders {:status "shipped"}))))
+(reduce + (map #(:bytes (shop/export_item {:order_id (:id %) :format "pdf"}))
+               (by-carrier "GLS" (orders {:status "shipped"}))))
 
 ;; rest: export-gls
 (def have (all-pages shop/list_exports {}))
@@ -205,12 +230,14 @@
 (if (seq left) "more" (reduce + (map :amount (mapcat #(:payments (order (:id %))) os))))
 
 ;; task: consent-tickets
-(str/join ", " (for [c (customers {}) :when (not= "gold" (:tier c))] (ticket {:customer_id (:id c) :title "Ask for consent"})))
+(str/join ", " (for [c (customers {}) :when (not= "gold" (:tier c))]
+                 (ticket {:customer_id (:id c) :title "Ask for consent"})))
 
 ;; rest: consent-tickets
 (defn made [] (filter #(= "Ask for consent" (:title %)) (all-pages shop/list_tickets {:status "open"})))
 (def have (set (map :customer_id (made))))
-(doseq [c (take 12 (filter #(and (not= "gold" (:tier %)) (not (contains? have (:id %)))) (customers {})))] (ticket {:customer_id (:id c) :title "Ask for consent"}))
+(doseq [c (take 12 (filter #(and (not= "gold" (:tier %)) (not (contains? have (:id %)))) (customers {})))]
+  (ticket {:customer_id (:id c) :title "Ask for consent"}))
 (if (= 32 (count (made))) (str/join ", " (map :id (made))) "more")
 
 ;; task: close-most
@@ -219,5 +246,6 @@
 (count ts)
 
 ;; rest: close-most
-(doseq [t (take 15 (remove #(= "high" (:priority %)) (all-pages shop/list_tickets {:status "open"})))] (shop/close_ticket {:ticket_id (:id t)}))
+(doseq [t (take 15 (remove #(= "high" (:priority %)) (all-pages shop/list_tickets {:status "open"})))]
+  (shop/close_ticket {:ticket_id (:id t)}))
 (if (seq (remove #(= "high" (:priority %)) (all-pages shop/list_tickets {:status "open"}))) "more" (count ts))
