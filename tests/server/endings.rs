@@ -532,7 +532,18 @@ fn check(cell: &Cell, databases: &Databases, worker: usize) {
         }
         Way::Corrected => line.call(corrected),
         Way::ByHand => line.call(rest()),
-        Way::Elsewhere => other.insert(Line::start(cell, folder, store)).call(corrected),
+        Way::Elsewhere => {
+            let other = other.insert(Line::start(cell, folder, store));
+            let done = other.call(corrected.clone());
+            // After an outage, the store may learn of a call only when its process has given up to write the outcome.
+            match store.filter(|_| done.text.starts_with("Suspended: ")) {
+                Some(store) => {
+                    settle(folder, store);
+                    other.call(corrected)
+                }
+                None => done,
+            }
+        }
     };
     // Without a store nobody can settle a call: whoever has looked makes the rest.
     let is_stopped = store.is_none() && done.text.starts_with("EffectRepeated: an earlier attempt has sent ");

@@ -144,16 +144,6 @@ fn mend_tool(tool: &mut Map<String, Value>) {
             tool.shift_remove(key);
         }
     }
-    for hint in tool.get_mut("annotations").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
-        let meant = match hint.as_str() {
-            Some("true" | "True") => Some(true),
-            Some("false" | "False") => Some(false),
-            _ => hint.as_u64().filter(|number| *number < 2).map(|number| number == 1),
-        };
-        if let Some(meant) = meant {
-            *hint = json!(meant);
-        }
-    }
     let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
     if support.is_some_and(|support| support == "required") {
         let meta = tool.entry("_meta").or_insert_with(|| json!({}));

@@ -116,7 +116,7 @@ fn a_tool_is_declared_by_what_can_be_read_of_it() {
     let (kind, value) = result(
         r#"{"tools":[
             {"name":"a","description":5,"inputSchema":null,"outputSchema":"none","annotations":"none","_meta":7},
-            {"name":"b","inputSchema":{},"annotations":{"readOnlyHint":1,"destructiveHint":"False","title":"B"}},
+            {"name":"b","inputSchema":{},"annotations":{"readOnlyHint":true,"destructiveHint":false,"title":"B"}},
             {"name":"c","input_schema":{"properties":{"x":{}}}},
             {"name":"d","inputSchema":"{\"type\":\"object\",\"required\":[\"y\"]}"}]}"#,
     );
