@@ -3,8 +3,8 @@
 //!
 //! [`lines`] is the transport over a pair of streams, with [`backlog`] for back-pressure. [`envelope`] scans a message
 //! for its id, method and size without decoding it, [`cursor`] detects cursors that rmcp ignores, and [`batch`] splits
-//! batches of messages. [`lenient`] reads the messages of servers, [`frequent`] those that are sent most. [`unfit`] says what a message of a client lacks.
-//! [`buffer_space`] is the memory held by messages that HTTP has received.
+//! batches of messages. [`lenient`] reads the messages of servers, [`frequent`] those that are sent most. [`unfit`] says
+//! what a message of a client lacks. [`buffer_space`] is the memory held by messages that HTTP has received.
 
 pub(in crate::server) mod backlog;
 pub(in crate::server) mod batch;

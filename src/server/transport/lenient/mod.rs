@@ -123,7 +123,19 @@ fn is_same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }
 
-/// Returns a message in the form that MCP prescribes; `None` if it is no JSON object.
+/// Returns whether a text is an object that is no message, such as a line of a log in JSON.
+pub(in crate::server) fn is_no_message(text: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(text).is_ok_and(|value| value.as_object().is_some_and(is_foreign))
+}
+
+/// True for an object that does not say that it is JSON-RPC, and has keys that no message has: an identity and an error
+/// may be those of anything else.
+fn is_foreign(message: &Map<String, Value>) -> bool {
+    let is_of_rpc = |key: &String| matches!(key.as_str(), "id" | "method" | "params" | "result" | "error");
+    !message.contains_key("jsonrpc") && !message.keys().all(is_of_rpc)
+}
+
+/// Returns a message in the form that MCP prescribes; `None` if it is no message.
 fn mended(text: &[u8]) -> Option<Value> {
     let mut dropped = Vec::new();
     let mut value: Value = match serde_json::from_slice(text) {
@@ -134,6 +146,9 @@ fn mended(text: &[u8]) -> Option<Value> {
         }
     };
     let message = value.as_object_mut()?;
+    if is_foreign(message) {
+        return None;
+    }
     message.insert("jsonrpc".to_owned(), json!("2.0"));
     if let Some(id) = message.get("id").filter(|id| id.is_f64()).and_then(Value::as_f64).filter(|id| id.fract() == 0.0)
     {

@@ -101,6 +101,8 @@ pub(in crate::server) struct Lines<Read, Out> {
     read: BufReader<Read>,
     outlet: Out,
     line: Vec<u8>,
+    /// Towards a server: the scan of the line so far, and how many bytes of it were scanned.
+    scanned: (Envelope, usize),
     /// The scan of a line over the cap, until its end.
     oversized: Option<Envelope>,
     largest: usize,
@@ -153,6 +155,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             read: BufReader::with_capacity(64 << 10, read),
             outlet,
             line: Vec::new(),
+            scanned: Default::default(),
             oversized: None,
             largest,
             backlog: Backlog::new(MOST_REQUESTS),
@@ -218,14 +221,17 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
     }
 
     /// Returns whether the line that was read so far is whole, whose end was found or not. Some servers end a message by
-    /// nothing, and some announce its characters in place of its bytes.
-    fn ends(&self, is_end: bool) -> bool {
+    /// nothing, and some announce its characters in place of its bytes. Each byte is scanned once at most.
+    fn ends(&mut self, is_end: bool) -> bool {
         let is_of_server = self.finish.is_none() && self.oversized.is_none();
         let text = self.line.trim_ascii_end();
         let is_closed = text.ends_with(b"}");
         let is_doubtful = if is_end { !self.line.ends_with(b"\n") } else { is_closed };
         if is_of_server && is_doubtful && text.trim_ascii_start().starts_with(b"{") {
-            return !Envelope::of(text).is_open();
+            let (scan, bytes) = &mut self.scanned;
+            scan.feed(&self.line[*bytes..]);
+            *bytes = self.line.len();
+            return !scan.is_open();
         }
         is_end
     }
@@ -253,6 +259,9 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
                 self.oversized = Some(scan);
                 self.line = Vec::new();
             } else {
+                if self.line.is_empty() {
+                    self.scanned = Default::default();
+                }
                 self.line.extend_from_slice(piece);
             }
             self.read.consume(taken);

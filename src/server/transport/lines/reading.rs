@@ -113,7 +113,7 @@ pub(super) fn read_message<Role: ServiceRole>(
         return Ok(Some(message));
     }
     let envelope = Envelope::of(line);
-    if !envelope.has_id() && !envelope.is_batch() {
+    if !envelope.has_id() && !envelope.is_batch() || Role::IS_CLIENT && lenient::is_no_message(line) {
         tracing::debug!("ignored a line that is not a message");
         return Ok(None);
     }
@@ -126,9 +126,11 @@ pub(super) fn read_message<Role: ServiceRole>(
 }
 
 /// Returns the reply on a line of a server that begins with something else, such as the level of a log or codes of a
-/// terminal. Requests are not looked for there: a log may have those that were received.
+/// terminal. Requests are not looked for there: a log may have those that were received. What does not say that it is
+/// JSON-RPC is data of the log, whatever identity it has.
 fn reply_behind(line: &[u8]) -> Option<&[u8]> {
     let at = line.iter().position(|byte| *byte == b'{').filter(|at| *at > 0)?;
+    memchr::memmem::find(&line[at..], b"\"jsonrpc\"")?;
     let envelope = Envelope::of(&line[at..]);
     (envelope.has_id() && !envelope.has_method() && !envelope.is_open()).then_some(&line[at..])
 }

@@ -48,6 +48,36 @@ async fn odd_and_deep_replies_become_errors_and_garbage_is_passed_over() {
 }
 
 #[tokio::test]
+async fn a_line_of_a_log_with_an_identity_is_no_reply() {
+    let log = "WARN retrying {\"id\":5,\"error\":\"timeout\"}\n{\"level\":\"warn\",\"id\":5,\"error\":\"timeout\"}\n";
+    let reply = "INFO {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n";
+    let messages = received(format!("{log}{reply}").into_bytes(), 1 << 20).await;
+    assert_eq!(messages, [json!({"jsonrpc": "2.0", "id": 5, "result": {}})]);
+}
+
+#[tokio::test]
+async fn a_long_line_that_comes_in_pieces_is_scanned_once() {
+    let pieces = "{\"a\":1},".repeat(100_000);
+    let text = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"content\":[],\"structuredContent\":{{\"a\":[{pieces}0]}}}}}}"
+    );
+    let (mut far, near) = tokio::io::duplex(16);
+    let (read, write) = tokio::io::split(near);
+    let sent = text.clone();
+    // Each piece ends where the message might end; it ends without a line.
+    let feeding = tokio::spawn(async move {
+        for piece in sent.as_bytes().chunks(8) {
+            far.write_all(piece).await.expect("the transport reads all");
+        }
+        far
+    });
+    let mut lines = Lines::new(read, write, 1 << 21, CancellationToken::new());
+    assert!(Transport::<RoleClient>::receive(&mut lines).await.is_some());
+    assert_eq!(lines.scanned.1, text.len());
+    drop(feeding.await.expect("fed"));
+}
+
+#[tokio::test]
 async fn a_request_that_cannot_be_read_is_answered() {
     let (mut far, near) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(near);
