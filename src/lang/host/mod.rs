@@ -122,14 +122,14 @@ pub enum Happened {
 impl ToolReply {
     /// Returns whether a call with this reply, of a tool that may change something, has changed it.
     pub(crate) fn happened(&self, is_sent: bool) -> Happened {
-        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable};
+        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable, Unreadable};
         let unknown = if is_sent { Happened::Unknown } else { Happened::No };
         match self {
             ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => Happened::Yes,
             ToolReply::Stopped => unknown,
             ToolReply::Error(error) => match error.kind {
                 TooLarge => Happened::Yes,
-                Timeout | Unavailable | Panicked => unknown,
+                Timeout | Unavailable | Panicked | Unreadable => unknown,
                 Failed | Arguments | Changed => Happened::No,
             },
             _ => Happened::No,
@@ -248,6 +248,8 @@ pub enum ToolErrorKind {
     TooLarge,
     /// The function behind the tool panicked.
     Panicked,
+    /// The tool answered with something that cannot be read: it may have been carried out.
+    Unreadable,
     /// The server has changed the tool since it was pinned, and no person has accepted that; nothing was sent.
     Changed,
 }
@@ -256,7 +258,7 @@ impl ToolErrorKind {
     /// Returns the stable error code that programs and clients see.
     pub const fn code(self) -> &'static str {
         match self {
-            ToolErrorKind::Failed => "ToolError",
+            ToolErrorKind::Failed | ToolErrorKind::Unreadable => "ToolError",
             ToolErrorKind::Arguments => "ToolArgumentError",
             ToolErrorKind::Timeout => "ToolTimeout",
             ToolErrorKind::Unavailable => "ServerUnavailable",

@@ -263,10 +263,11 @@ impl Connection {
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let page = self.answered(self.page(page), patience.unwrap_or(PAGE), "tools/list");
+            let page = self.answered(self.page(page, patience.is_some()), patience.unwrap_or(PAGE), "tools/list");
             let (page, unreadable) = match page.await {
                 Err(Failure::Final(error)) if error.kind == ToolErrorKind::Timeout => {
-                    if !self.offers_tools() {
+                    // A server that has listed tools has them, whatever it says.
+                    if patience.is_some() && !self.offers_tools() {
                         return Ok(List::without_tools(&self.name));
                     }
                     let advice = patience.map(|_| "`start_timeout_seconds` of the server allows more".to_owned());
@@ -302,7 +303,11 @@ impl Connection {
 
     /// Fetches one page of the tool list, with the reasons why tools on it are unreadable. One such tool makes rmcp's
     /// typed parse of the reply fail, so the page is requested once more, and each tool on it is parsed separately.
-    async fn page(&self, page: PaginatedRequestParams) -> Result<(ListToolsResult, Vec<String>), ServiceError> {
+    async fn page(
+        &self,
+        page: PaginatedRequestParams,
+        is_first_list: bool,
+    ) -> Result<(ListToolsResult, Vec<String>), ServiceError> {
         match self.peer.list_tools(Some(page.clone())).await {
             Err(ServiceError::UnexpectedResponse) => {
                 let again = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
@@ -311,7 +316,7 @@ impl Connection {
                 read.ok_or(ServiceError::UnexpectedResponse)
             }
             // A server may offer prompts or resources alone.
-            Err(ServiceError::McpError(error)) if !self.offers_tools() => {
+            Err(ServiceError::McpError(error)) if is_first_list && !self.offers_tools() => {
                 let reason = match error.code {
                     ErrorCode::METHOD_NOT_FOUND => NO_TOOLS.to_owned(),
                     _ => format!("it offers no tools, and lists none: {}", quoted(&error.message, &self.secrets)),
@@ -354,7 +359,11 @@ impl Connection {
             CallToolResponse::InputRequired(_) => {
                 Err(failed(format!("`{what}` asks a person for input, which is not possible here")))
             }
-            _ => Err(failed(format!("`{what}` answered with a task instead of a result, which is not supported"))),
+            // The task may be carried out.
+            _ => {
+                let message = format!("`{what}` answered with a task instead of a result, which is not supported");
+                Err(Failure::Final(ToolError::new(ToolErrorKind::Unreadable, message)))
+            }
         }
     }
 
@@ -406,15 +415,15 @@ impl Connection {
             ServiceError::McpError(error) if error.code == lines::UNREADABLE => match lines::bytes_of(&error) {
                 Some(bytes) => (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes")),
                 None => (
-                    ToolErrorKind::Failed,
-                    format!("the reply of `{what}` cannot be read: {}", self.secrets.redact(&error.message)),
+                    ToolErrorKind::Unreadable,
+                    format!("the reply of `{what}` cannot be read: {}", quoted(&error.message, &self.secrets)),
                 ),
             },
             ServiceError::McpError(error) => {
                 (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&self.secrets.redact(&error.message), 2000)))
             }
             ServiceError::UnexpectedResponse => {
-                (ToolErrorKind::Failed, format!("the reply of `{what}` is not valid MCP"))
+                (ToolErrorKind::Unreadable, format!("the reply of `{what}` is not valid MCP"))
             }
             ServiceError::TransportSend(error) if http::is_too_large(error.error.as_ref()) => {
                 (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large"))
