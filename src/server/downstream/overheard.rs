@@ -147,8 +147,10 @@ impl Ear {
 
     fn keep(&mut self) {
         let line = std::mem::take(&mut self.line);
-        if !is_of_message(&line) {
-            keep(&line, &self.name, &self.lines, &self.secrets);
+        // The last line that is heard may lack its end, and so the end of a secret, or what shows that it is a message.
+        let is_cut = self.left == 0 && !line.ends_with(b"\n");
+        if !is_of_message(&line) && !(is_cut && line.trim_ascii_start().starts_with(b"{")) {
+            keep(&line, is_cut, &self.name, &self.lines, &self.secrets);
         }
     }
 }
@@ -223,16 +225,16 @@ pub(super) async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, line
             let room = LINE_READ.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
-                keep(&line, server, lines, secrets);
+                keep(&line, false, server, lines, secrets);
                 line.clear();
             }
         }
     }
-    keep(&line, server, lines, secrets);
+    keep(&line, false, server, lines, secrets);
 }
 
-fn keep(line: &[u8], server: &str, lines: &Mutex<Said>, secrets: &Secrets) {
-    let text = secrets.redact_cut(&String::from_utf8_lossy(line), false, line.len() >= LINE_READ);
+fn keep(line: &[u8], is_cut: bool, server: &str, lines: &Mutex<Said>, secrets: &Secrets) {
+    let text = secrets.redact_cut(&String::from_utf8_lossy(line), false, is_cut || line.len() >= LINE_READ);
     let text = foreign_text::line(&text);
     if text.is_empty() {
         return;

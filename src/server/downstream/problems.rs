@@ -122,7 +122,7 @@ impl Refused {
     pub(super) fn describe(&self, secrets: &Secrets) -> String {
         let begin = match self.status {
             200..=299 => {
-                let kind = self.kind.as_deref().map_or("no type".to_owned(), |kind| format!("`{}`", cut(kind, 80)));
+                let kind = self.kind.as_deref().map_or("no type".to_owned(), |kind| quoted(kind, secrets));
                 format!("its answer is not MCP: expected JSON or a stream of events, got {kind}")
             }
             401 => "it asks for authorization (HTTP status 401)".to_owned(),
@@ -151,7 +151,8 @@ impl Refused {
         }
         if let Some(wait) = &self.wait {
             let unit = if wait.bytes().all(|byte| byte.is_ascii_digit()) { " s" } else { "" };
-            details.push_str(&format!("; it asks to wait: {}{unit}", cut(&foreign_text::line(wait), 40)));
+            let wait = quoted(wait, secrets);
+            details.push_str(&format!("; it asks to wait: {}{unit}", wait.trim_matches('"')));
         }
         if matches!(self.status, 403 | 421) && self.names_host() {
             details.push_str("; it is to be called by another host name than that of the `url`, or to be told ours");
@@ -212,13 +213,23 @@ fn words(body: &[u8]) -> Option<String> {
 fn text_of_page(page: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
+    // Those whose end is still to be found: without one, it is not looked for again.
+    let mut hidden = vec![("script", "</script"), ("style", "</style"), ("svg", "</svg")];
     while let Some((before, behind)) = rest.split_once('<') {
         text.push_str(before);
         text.push(' ');
-        let hidden = ["script", "style", "svg"]
-            .into_iter()
-            .find(|name| behind.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)));
-        let end = hidden.and_then(|name| behind.find(&format!("</{name}")).map(|at| &behind[at..])).unwrap_or(behind);
+        let begins =
+            |(name, _): &(&str, &str)| behind.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        let end = match hidden.iter().position(begins) {
+            None => behind,
+            Some(which) => match behind.find(hidden[which].1) {
+                Some(at) => &behind[at..],
+                None => {
+                    hidden.swap_remove(which);
+                    behind
+                }
+            },
+        };
         rest = end.split_once('>').map_or("", |(_, rest)| rest);
     }
     text.push_str(rest);

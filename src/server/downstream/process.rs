@@ -17,6 +17,7 @@ use super::overheard::{Ear, Overheard, Said, drain, is_about_listening, words};
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Maximum time that the children of a process may hold its streams open after it has exited.
 const AFTERMATH: Duration = Duration::from_secs(1);
+
 /// The process of a server; the process and its children are killed when this is dropped.
 pub(super) struct ServerProcess {
     group: Arc<ProcessGroup>,
@@ -116,7 +117,7 @@ impl ServerProcess {
 
     /// Returns whether the process runs and has printed nothing so far.
     pub(super) fn is_silent(&self) -> bool {
-        self.runs() && words(&self.printed).is_none()
+        self.runs() && words(&self.printed).is_none() && words(&self.said).is_none()
     }
 
     /// Returns whether its output names the headers by which the Language Server Protocol separates messages.

@@ -325,7 +325,7 @@ fn unexpanded(arguments: &[String]) -> Option<&'static str> {
 fn refusal(problem: &ClientInitializeError, secrets: &Secrets) -> Refusal {
     match problem {
         ClientInitializeError::JsonRpcError(error) if error.code == lines::UNREADABLE => {
-            Refusal::Other(format!("its answer to the handshake cannot be read: {}", secrets.redact(&error.message)))
+            Refusal::Other(format!("its answer to the handshake cannot be read: {}", quoted(&error.message, secrets)))
         }
         ClientInitializeError::JsonRpcError(error) => {
             Refusal::Protocol(format!("it refused the handshake: {}", quoted(&error.message, secrets)))
