@@ -1,6 +1,6 @@
 //! A session whose programs run in a worker process, used like an in-process session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -347,8 +347,8 @@ struct Conversation<'a> {
     calls: Arc<Mutex<Vec<CallRecord>>>,
     /// The positions of the calls that a person is asked about.
     asked: Arc<Mutex<HashMap<CallId, usize>>>,
-    /// The number of calls that earlier attempts of the run made, and which do not count towards the limit.
-    old: Arc<AtomicUsize>,
+    /// The calls that earlier attempts of the run made, and which do not count towards the limit.
+    old: Arc<Mutex<HashSet<CallId>>>,
     cancelled: Option<Instant>,
     /// True once a report of the worker has arrived.
     heard: bool,
@@ -517,7 +517,7 @@ impl<'a> Conversation<'a> {
             place
         } else {
             let mut calls = lock(&self.calls);
-            if calls.len() - self.old.load(Ordering::Relaxed) >= self.limits.calls as usize {
+            if calls.len().saturating_sub(lock(&self.old).len()) >= self.limits.calls as usize {
                 return Err(WorkerFailure::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
@@ -535,7 +535,7 @@ impl<'a> Conversation<'a> {
             let reply = host.call(call);
             let (note, is_old) = (host.note(&id), host.was_made_before(&id));
             if is_old {
-                old.fetch_add(1, Ordering::Relaxed);
+                lock(&old).insert(id.clone());
             }
             if matches!(reply, ToolReply::Ask(_)) {
                 lock(&asked).insert(id, place);
