@@ -116,7 +116,7 @@ impl Evaluated<'_> {
         }
         let reply = &mut self.reply;
         let state = match entry.used(&**session, &reply.defined, is_own) {
-            // The run finds it.
+            // The suspended run refers to it.
             SessionState::Empty if self.suspended.is_some() && lease.is_some() => SessionState::New,
             state => state,
         };

@@ -177,7 +177,7 @@ impl Evaluations {
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
         }
-        // It is told to a client that receives it.
+        // A client that has gone would not receive what is told.
         if !caller.request.is_withdrawn() {
             reply.cut_off = self.runs.untold(entry, named, reply.status);
         }

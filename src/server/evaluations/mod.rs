@@ -347,7 +347,8 @@ impl Evaluations {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
         let are_withdrawn_over = self.unordered.until_withdrawn_end(&caller.name, withdrawn::PATIENCE).await;
-        let is_unordered = caller.own.is_none() && request.session.is_none();
+        // One with a key, or that is resumed, goes on when its client has gone.
+        let is_unordered = caller.own.is_none() && request.session.is_none() && key.is_none() && resumed.is_none();
         let _entered = is_unordered.then(|| self.unordered.enter(&caller.name, &caller.request));
         let known = resumed.as_ref().map(|(run, _)| &run.run).or(key.as_ref().map(|key| &key.identity));
         known.iter().for_each(|run| caller.activity.is_run(run));
