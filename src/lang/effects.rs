@@ -12,9 +12,6 @@ const LINE: usize = 200;
 /// Maximum number of failed calls that are named.
 const FAILED: usize = 3;
 
-/// The end of a program by a limit, in a line about calls.
-const LIMIT: &str = "the limit";
-
 /// The calls of one tool that have changed something, or may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeCalls {
@@ -99,11 +96,12 @@ pub struct CutOff {
 
 /// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them (send it whole)`, within
 /// [`LINE`] bytes.
-fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>) -> String {
+fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, is_limit: bool) -> String {
     let begin = format!("[made before {before}: ");
     let end = match run {
-        // Calls that were made do not count again, so that the program itself may go on behind a limit.
-        Some(run) if before == LIMIT => format!("; {{\"run\": \"{run}\"}} goes on and repeats none of them]"),
+        Some(run) if is_limit => {
+            format!("; {{\"run\": \"{run}\", \"limits\": {{…}}}} goes on and repeats none of them]")
+        }
         Some(run) => {
             format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them (send it whole)]")
         }
@@ -149,11 +147,14 @@ impl Reply {
         // The failure of a program that goes on has them.
         if !self.made.is_empty() && self.status != Status::Running {
             let before = match self.status {
-                Status::Limit => LIMIT,
+                Status::Limit => "the limit",
                 Status::Cancelled => "it was cancelled",
                 Status::Ok | Status::Error | Status::Suspended | Status::Running => "the error",
             };
-            lines.push(made_line(before, &self.made, self.run.as_deref()));
+            // Calls that were made do not count again, so that the program itself goes on behind a limit of calls.
+            let limit = self.failure.as_ref().and_then(|failure| failure.limit.as_deref());
+            let is_limit = limit.is_some_and(|limit| limit != "calls");
+            lines.push(made_line(before, &self.made, self.run.as_deref(), is_limit));
         }
         lines.into_iter().map(|line| format!("\n{line}")).collect()
     }
@@ -161,7 +162,7 @@ impl Reply {
     /// Renders the line about a program that was cut off without a reply, in front of a later reply.
     pub(super) fn cut_off_line(&self) -> Option<String> {
         let CutOff { run, made } = self.cut_off.as_deref()?;
-        Some(made_line("a program was cut off", made, Some(run)))
+        Some(made_line("a program was cut off", made, Some(run), false))
     }
 }
 
