@@ -43,8 +43,8 @@ struct Stage {
 /// A call that is under way.
 struct UnderWay {
     number: u64,
-    /// The position of its tool.
-    tool: usize,
+    /// The position of its tool, or its name if the position is that of several tools.
+    tool: Result<usize, String>,
     since: Instant,
 }
 
@@ -83,7 +83,8 @@ impl Activity {
         };
         let (number, last) = (stage.calls, stage.last);
         stage.tools[last].count += 1;
-        stage.under_way.push(UnderWay { number, tool: last, since: Instant::now() });
+        let tool = if last + 1 < MOST_TOOLS { Ok(last) } else { Err(stage.tools[last].name()) };
+        stage.under_way.push(UnderWay { number, tool, since: Instant::now() });
         number
     }
 
@@ -167,7 +168,10 @@ impl Activity {
         let under_way = match &*stage.under_way {
             [] => String::new(),
             [oldest, others @ ..] => {
-                let name = stage.tools.get(oldest.tool).map(Called::name).unwrap_or_default();
+                let name = match &oldest.tool {
+                    Ok(tool) => stage.tools.get(*tool).map(Called::name).unwrap_or_default(),
+                    Err(name) => name.clone(),
+                };
                 let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
                 format!("; under way: {name} for {} s{others}", oldest.since.elapsed().as_secs())
             }
