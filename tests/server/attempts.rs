@@ -41,3 +41,19 @@ fn a_call_that_fails_is_named_with_its_arguments() {
     assert!(!done.is_error, "{}", done.text);
     assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "tried").len()), (1, 1));
 }
+
+#[test]
+fn an_atom_that_loses_what_a_failed_form_has_put_into_it_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut client = Client::start(&configuration(folder.path()), &[]);
+    let program = "(def log (atom [])) (def other (atom 0)) (swap! log conj 0) (do (swap! log conj 1) (/ 1 0))";
+    let failed = client.eval(program);
+    let note = "note: `log` is as it was before the form that failed";
+    assert!(failed.text.contains(note), "{}", failed.text);
+    assert_eq!(client.eval("[@log @other]").text, "[[0] 0]");
+    let both = client.eval("(do (swap! log conj 1) (swap! other inc) (assert false))");
+    let note = "note: `log`, `other` are as they were before the form that failed";
+    assert!(both.text.contains(note), "{}", both.text);
+    // A form that makes the atom leaves nothing behind that could be misread.
+    assert!(!client.eval("(let [mine (atom 0)] (swap! mine inc) (/ 1 0))").text.contains("note: "));
+}
