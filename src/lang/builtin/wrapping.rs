@@ -281,13 +281,13 @@ fn exact(
     }
 }
 
-/// Returns the bits of an integer: the low 32 bits if it fits Java's `int`, otherwise all 64.
 /// Returns an integer of 32 bits.
 fn int(value: &Value) -> Result<i32, Error> {
     let number = integer(value)?;
     i32::try_from(number).map_err(|_| Error::expected("an integer of 32 bits", value))
 }
 
+/// Returns the bits of an integer: the low 32 bits if it fits Java's `int`, otherwise all 64.
 fn short(value: &Value) -> Outcome<u64> {
     let number = integer(value)?;
     Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))

@@ -82,8 +82,8 @@ pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
     let Entry { server, tool, .. } = earlier;
     match (&earlier.state, earlier.happened()) {
         (_, Happened::Unknown) => ToolReply::Repeated(format!(
-            "an earlier attempt has sent {} {}, and it is not known whether it was carried out; nothing was sent: look at what it changes with a tool that reads, then leave the call out, or add \
-             `\"repeat\": true` to make it",
+            "an earlier attempt has sent {} {}, and it is not known whether it was carried out; nothing was sent: look at \
+             what it changes with a tool that reads, then leave the call out, or add `\"repeat\": true` to make it",
             foreign_text::qualified(server, tool),
             foreign_text::begun(&earlier.arguments, ARGUMENTS),
         )),

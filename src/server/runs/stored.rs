@@ -147,9 +147,7 @@ impl OpenCall {
     pub(super) fn asked(&self) -> AskedCall {
         AskedCall { place: self.place, question: self.question.clone(), given: self.given.clone() }
     }
-}
 
-impl OpenCall {
     /// Describes the call in a reply.
     fn line(&self) -> String {
         format!("{}/{} {}", self.question.server, self.question.tool, cut(&self.given, ARGUMENTS))
