@@ -149,7 +149,8 @@ impl Ear {
         let line = std::mem::take(&mut self.line);
         // The last line that is heard may lack its end, and so the end of a secret, or what shows that it is a message.
         let is_cut = self.left == 0 && !line.ends_with(b"\n");
-        if !is_of_message(&line) && !(is_cut && line.trim_ascii_start().starts_with(b"{")) {
+        let is_message = is_of_message(&line) || is_cut && line.trim_ascii_start().starts_with(b"{");
+        if !is_message {
             keep(&line, is_cut, &self.name, &self.lines, &self.secrets);
         }
     }
@@ -250,7 +251,7 @@ mod tests {
 
     fn of(lines: &[&str]) -> String {
         let said = Mutex::<Said>::default();
-        lines.iter().for_each(|line| keep(line.as_bytes(), "s", &said, &Secrets::default()));
+        lines.iter().for_each(|line| keep(line.as_bytes(), false, "s", &said, &Secrets::default()));
         words(&said).unwrap_or_default()
     }
 
