@@ -20,6 +20,9 @@ const DEEPEST: u32 = 120;
 /// rmcp decodes them.
 pub(in crate::server) const MOST_MARKS: u64 = 1_000_000;
 
+/// The key of messages that says what they are.
+const JSON_RPC: &[u8] = b"\"jsonrpc\"";
+
 /// The reason for which a message of a peer is unreadable.
 pub(super) enum Unreadable {
     Large {
@@ -113,7 +116,7 @@ pub(super) fn read_message<Role: ServiceRole>(
         return Ok(Some(message));
     }
     let envelope = Envelope::of(line);
-    if !envelope.has_id() && !envelope.is_batch() || Role::IS_CLIENT && lenient::is_no_message(line) {
+    if !envelope.has_id() && !envelope.is_batch() || Role::IS_CLIENT && is_of_a_log(line) {
         tracing::debug!("ignored a line that is not a message");
         return Ok(None);
     }
@@ -125,14 +128,24 @@ pub(super) fn read_message<Role: ServiceRole>(
     Err((envelope, unreadable))
 }
 
+/// Returns whether a line of a server that cannot be read is one of its log, whatever identity it has.
+fn is_of_a_log(line: &[u8]) -> bool {
+    lenient::is_no_message(line) || behind(line).is_some_and(|json| memchr::memmem::find(json, JSON_RPC).is_none())
+}
+
+/// Returns the JSON on a line that begins with something else.
+fn behind(line: &[u8]) -> Option<&[u8]> {
+    line.iter().position(|byte| *byte == b'{').filter(|at| *at > 0).map(|at| &line[at..])
+}
+
 /// Returns the reply on a line of a server that begins with something else, such as the level of a log or codes of a
 /// terminal. Requests are not looked for there: a log may have those that were received. What does not say that it is
 /// JSON-RPC is data of the log, whatever identity it has.
 fn reply_behind(line: &[u8]) -> Option<&[u8]> {
-    let at = line.iter().position(|byte| *byte == b'{').filter(|at| *at > 0)?;
-    memchr::memmem::find(&line[at..], b"\"jsonrpc\"")?;
-    let envelope = Envelope::of(&line[at..]);
-    (envelope.has_id() && !envelope.has_method() && !envelope.is_open()).then_some(&line[at..])
+    let json = behind(line)?;
+    memchr::memmem::find(json, JSON_RPC)?;
+    let envelope = Envelope::of(json);
+    (envelope.has_id() && !envelope.has_method() && !envelope.is_open()).then_some(json)
 }
 
 /// Reads a message that was taken out of a longer text of the peer; `None` for what is none.
