@@ -188,7 +188,7 @@ fn run_forms(
                 if matches!(signal.raised(), Raised::Halt(Halt::Suspended)) {
                     reply.mark = Some(Box::new(begun.mark(machine, reply)));
                 } else if let Some(note) = undone_note(&undone) {
-                    reply.notes.push(note);
+                    machine.core.note(note);
                 }
                 return Err(signal.at(source, span));
             }

@@ -240,7 +240,7 @@ impl Globals {
         let cells: HashSet<*const Handle> = cells.iter().map(Arc::as_ptr).collect();
         let is_one =
             |slot: &Global| matches!(&slot.value, Some(Value::Cell(cell)) if cells.contains(&Arc::as_ptr(cell)));
-        let named = self.slots.iter().zip(&self.names).filter(|(slot, _)| is_one(slot));
+        let named = self.slots.iter().zip(&self.names).filter(|(slot, name)| is_one(slot) && !is_note(name));
         named.map(|(_, name)| name.clone()).collect()
     }
 

@@ -416,7 +416,10 @@ impl Connection {
                 Some(bytes) => (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes")),
                 None => (
                     ToolErrorKind::Unreadable,
-                    format!("the reply of `{what}` cannot be read: {}", quoted(&error.message, &self.secrets)),
+                    format!(
+                        "the reply of `{what}` cannot be read: {}",
+                        cut(&self.secrets.redact(&error.message), 2000)
+                    ),
                 ),
             },
             ServiceError::McpError(error) => {

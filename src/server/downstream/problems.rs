@@ -122,7 +122,8 @@ impl Refused {
     pub(super) fn describe(&self, secrets: &Secrets) -> String {
         let begin = match self.status {
             200..=299 => {
-                let kind = self.kind.as_deref().map_or("no type".to_owned(), |kind| quoted(kind, secrets));
+                let kind = self.kind.as_deref().map(|kind| format!("`{}`", quoted(kind, secrets).trim_matches('"')));
+                let kind = kind.unwrap_or_else(|| "no type".to_owned());
                 format!("its answer is not MCP: expected JSON or a stream of events, got {kind}")
             }
             401 => "it asks for authorization (HTTP status 401)".to_owned(),
