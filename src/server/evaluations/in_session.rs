@@ -83,10 +83,11 @@ impl Evaluations {
             Arc::new(PlanGrants::new(Some(Arc::new(grants))))
         });
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
+        let requests = Arc::<SessionRequests>::default();
         let hosted = Hosted {
             slots: request.limits.parallel,
             identity: Arc::new(identity.clone()),
-            requests: Arc::default(),
+            requests: Arc::clone(&requests),
             grants: consent.clone().map(|grants| grants as Arc<dyn Grants>),
             run_status: Some(Arc::new(move |run| runs.status(&principal, run))),
             guarded: guarded.clone(),
@@ -123,7 +124,7 @@ impl Evaluations {
                 withdrawn: caller.withdrawn.clone(),
             },
             services: Services { runs: Arc::clone(&self.runs), shutdown: Arc::clone(&self.shutdown) },
-            requests: Arc::default(),
+            requests,
             consent,
             audit: self
                 .downstreams
@@ -137,7 +138,7 @@ impl Evaluations {
     /// Runs a program to its end. Waits while another evaluation has its session or its run.
     async fn until_finished(
         &self,
-        (mut run, hosted): (ProgramRun, Hosted),
+        (mut run, mut hosted): (ProgramRun, Hosted),
         mut turn: Turn,
         session: CalledSession<'_>,
         memory: u64,
@@ -145,11 +146,8 @@ impl Evaluations {
         let CalledSession { caller, entry, is_named } = session;
         let begun = Instant::now();
         loop {
-            let requests = Arc::<SessionRequests>::default();
-            run.requests = Arc::clone(&requests);
-            let hosted = Hosted { requests, ..hosted.clone() };
             let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
-            let (again, key, patience) = match self.blocking(turn, caller, hosted, work).await?? {
+            let (again, key, patience) = match self.blocking(turn, caller, hosted.clone(), work).await?? {
                 Ran::Finished(finished) => return Ok(*finished),
                 Ran::Busy(again, key, patience) => (again, key, patience),
             };
@@ -159,7 +157,9 @@ impl Evaluations {
                 let of_run = || not_resumed("the run is being resumed");
                 return Err(if is_session { persistence::refused(&Problem::Leased) } else { of_run() });
             }
-            run = *again;
+            // Requests of the attempt that was given up do not count.
+            hosted.requests = Arc::default();
+            run = ProgramRun { requests: Arc::clone(&hosted.requests), ..*again };
             turn = self.turn(entry, caller, memory).await?;
             self.is_usable(entry, caller, is_named)?;
         }
