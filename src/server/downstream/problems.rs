@@ -30,11 +30,16 @@ const KEPT: usize = 8 << 10;
 /// The advice for a server that asks for authorization although a header has one.
 pub(super) const NOT_ACCEPTED: &str = "; it does not accept the `Authorization` in its `headers`";
 
-/// Returns words of a server as a message quotes them: on one line, without secrets, and of bounded length.
+/// Returns words of a server as a message quotes them.
 pub(super) fn quoted(words: &str, secrets: &Secrets) -> String {
+    format!("\"{}\"", shown(words, secrets))
+}
+
+/// Returns words of a server on one line, without secrets, and of bounded length.
+fn shown(words: &str, secrets: &Secrets) -> String {
     let kept = &words[..words.floor_char_boundary(KEPT)];
     let words = secrets.redact_cut(kept, false, kept.len() < words.len());
-    format!("\"{}\"", cut_bytes(&foreign_text::line(&words), WORDS))
+    cut_bytes(&foreign_text::line(&words), WORDS).into_owned()
 }
 
 /// A response that is not the answer that was asked for, with its words about the reason.
@@ -122,7 +127,7 @@ impl Refused {
     pub(super) fn describe(&self, secrets: &Secrets) -> String {
         let begin = match self.status {
             200..=299 => {
-                let kind = self.kind.as_deref().map(|kind| format!("`{}`", quoted(kind, secrets).trim_matches('"')));
+                let kind = self.kind.as_deref().map(|kind| format!("`{}`", shown(kind, secrets)));
                 let kind = kind.unwrap_or_else(|| "no type".to_owned());
                 format!("its answer is not MCP: expected JSON or a stream of events, got {kind}")
             }
@@ -152,8 +157,7 @@ impl Refused {
         }
         if let Some(wait) = &self.wait {
             let unit = if wait.bytes().all(|byte| byte.is_ascii_digit()) { " s" } else { "" };
-            let wait = quoted(wait, secrets);
-            details.push_str(&format!("; it asks to wait: {}{unit}", wait.trim_matches('"')));
+            details.push_str(&format!("; it asks to wait: {}{unit}", shown(wait, secrets)));
         }
         if matches!(self.status, 403 | 421) && self.names_host() {
             details.push_str("; it is to be called by another host name than that of the `url`, or to be told ours");
