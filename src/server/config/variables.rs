@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
 
 /// Explains a reference `${name}` that has no value.
 fn unknown(name: &str) -> String {
-    /// What VS Code alone knows: the beginnings of its names.
+    /// The beginnings of names that only VS Code resolves.
     const OF_EDITOR: [&str; 9] = [
         "file",
         "relativeFile",

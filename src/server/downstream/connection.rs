@@ -115,7 +115,7 @@ impl Drop for InUse {
     }
 }
 
-/// How the requests of a connection are authorized.
+/// The authorization of a connection's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Authorization {
     /// By a header of the configuration.
@@ -146,7 +146,7 @@ pub(in crate::server) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
-    /// How requests are authorized, if this is streamable HTTP.
+    /// The authorization of requests, over streamable HTTP.
     over_http: Option<Authorization>,
     /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,

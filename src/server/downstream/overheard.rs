@@ -29,7 +29,7 @@ const LINE_READ: usize = 8 << 10;
 /// Number of bytes of the standard output in which lines are looked for that are no messages.
 const OVERHEARD: usize = 16 << 10;
 
-/// What a process has said, apart from messages.
+/// The output of a process that is no message.
 #[derive(Default)]
 pub(super) struct Said {
     /// The first lines that name an error, and are not among the last.

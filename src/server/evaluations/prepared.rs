@@ -21,7 +21,7 @@ pub(super) struct Prepared<'r> {
     /// The plan to which the run is held.
     bounds: Option<Arc<PlanBounds>>,
     beginning: Beginning,
-    /// What is recorded of the run beyond its log.
+    /// The recording of the run beside its log, if runs are recorded.
     recording: Option<Recording>,
 }
 

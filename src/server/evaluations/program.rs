@@ -104,7 +104,7 @@ impl KnownTexts {
 /// The client of an evaluation.
 #[derive(Default)]
 pub(super) struct Client {
-    /// What others see of the program while it is evaluated.
+    /// The activity of the program, as others see it.
     pub(super) activity: Arc<Activity>,
     /// Its request.
     pub(super) request: Arc<ClientRequest>,
