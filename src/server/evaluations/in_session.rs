@@ -31,6 +31,31 @@ struct CalledSession<'c> {
     is_named: bool,
 }
 
+/// Returns the request for the language. A run that is resumed has its data in its record.
+fn program(request: EvalRequest, is_resumed: bool) -> Request {
+    let data = request.data.filter(|_| !is_resumed);
+    Request { program: request.program, data, limits: request.limits, name: None, from: None }
+}
+
+/// Returns what the model is known to have read and written.
+fn known(CalledSession { caller, .. }: CalledSession<'_>, guarded: Option<Guarded>) -> KnownTexts {
+    KnownTexts {
+        guarded,
+        // Without a connection it is unknown what the model has read before.
+        is_unread: caller.own.as_ref().is_some_and(|own| !own.origins().is_read()),
+        words: caller.words.clone(),
+    }
+}
+
+/// Returns the request of the client that a program is evaluated for.
+fn client(caller: &Caller) -> Client {
+    Client {
+        activity: Arc::clone(&caller.activity),
+        request: Arc::clone(&caller.request),
+        withdrawn: caller.withdrawn.clone(),
+    }
+}
+
 impl Evaluations {
     /// Waits for the turn of a program, evaluates it, and returns its reply and its run, if that is suspended.
     pub(super) async fn evaluate_in(
@@ -94,45 +119,34 @@ impl Evaluations {
             rehearsal,
             repeats,
         };
-        let announced = Record::of(Kind::Program, identity);
+        let audit = self.downstreams.audit().map(|audit| {
+            (Arc::clone(audit), self.downstreams.secrets().clone(), Record::of(Kind::Program, identity))
+        });
         let run = ProgramRun {
-            program: Request {
-                program: request.program,
-                data: request.data.filter(|_| !is_resumed),
-                limits: request.limits,
-                name: None,
-                from: None,
-            },
             purpose,
             run: WantedRun { resumption, key, keep: if caller.can_wait { Keep::Form } else { Keep::Nothing } },
-            place: Place {
-                entry: Arc::clone(entry),
-                is_own: caller.owns(entry),
-                persistence: self.persistence.clone(),
-                sandbox: Arc::clone(&self.sandbox),
-                handles: caller.handles.clone(),
-            },
-            known: KnownTexts {
-                guarded,
-                // Without a connection it is unknown what the model has read before.
-                is_unread: caller.own.as_ref().is_some_and(|own| !own.origins().is_read()),
-                words: caller.words.clone(),
-            },
-            client: Client {
-                activity: Arc::clone(&caller.activity),
-                request: Arc::clone(&caller.request),
-                withdrawn: caller.withdrawn.clone(),
-            },
+            place: self.place(session),
+            known: known(session, guarded),
+            client: client(caller),
             services: Services { runs: Arc::clone(&self.runs), shutdown: Arc::clone(&self.shutdown) },
+            program: program(request, is_resumed),
             requests,
             consent,
-            audit: self
-                .downstreams
-                .audit()
-                .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), announced)),
+            audit,
             patience: Duration::ZERO,
         };
         (run, hosted)
+    }
+
+    /// Returns where a program is evaluated.
+    fn place(&self, CalledSession { caller, entry, .. }: CalledSession<'_>) -> Place {
+        Place {
+            entry: Arc::clone(entry),
+            is_own: caller.owns(entry),
+            persistence: self.persistence.clone(),
+            sandbox: Arc::clone(&self.sandbox),
+            handles: caller.handles.clone(),
+        }
     }
 
     /// Runs a program to its end. Waits while another evaluation has its session or its run.

@@ -41,6 +41,14 @@ pub struct KeyedReply {
     pub open: usize,
 }
 
+/// What has to be evaluated for a key.
+enum Wanted {
+    /// A program in this session, which begins or resumes a run.
+    Evaluation(Arc<Entry>, Option<Resumption>, Option<RunKey>),
+    /// Nothing: this is the reply.
+    Nothing(Box<KeyedReply>),
+}
+
 impl KeyedRuns {
     /// Creates the view of a store. Programs are evaluated in environments of `sandbox`.
     ///
@@ -98,6 +106,42 @@ impl KeyedRuns {
         }
     }
 
+    /// Finds out what has to be evaluated for a key, with which `request` is completed.
+    fn wanted(&self, key: RunKey, request: &mut Request) -> Result<Wanted, Refused> {
+        let environment = || Arc::clone(&self.sandbox).environment();
+        let nothing = |reply, open| Ok(Wanted::Nothing(Box::new(KeyedReply { reply, open })));
+        match self.find(&key.identity)? {
+            None => {
+                let entry = Entry::new(LOCAL, environment());
+                Ok(Wanted::Evaluation(
+                    entry.map_err(|message| Refused::new("InternalError", message))?,
+                    None,
+                    Some(key),
+                ))
+            }
+            Some(FoundRun { arguments, .. }) if arguments.as_ref() != Some(&key.arguments) => {
+                let message = "a program with this run key had another text or other data; nothing was evaluated";
+                Err(Refused::new("RunKeyReused", message))
+            }
+            Some(FoundRun { ended: Some(reply), .. }) => nothing(*reply, 0),
+            Some(FoundRun { asked, .. }) if !asked.is_decided() => {
+                let open = asked.calls.len() + asked.unknown.len();
+                let status = crate::lang::Status::Suspended;
+                nothing(Reply { status, run: Some(asked.identity), ..Reply::default() }, open)
+            }
+            Some(FoundRun { session, program, asked, .. }) => {
+                let entry = match session {
+                    RunSession::Here(entry) => entry,
+                    RunSession::Stored(handle) => Entry::in_store(LOCAL, &handle, environment()),
+                    RunSession::Begun(handle) => Entry::perhaps_in_store(LOCAL, &handle, environment()),
+                };
+                (request.program, request.data) = (program, None);
+                let resumption = Resumption { run: asked.identity, answers: None, retry: None };
+                Ok(Wanted::Evaluation(entry, Some(resumption), None))
+            }
+        }
+    }
+
     fn try_to_evaluate(
         &self,
         key: &str,
@@ -111,49 +155,27 @@ impl KeyedRuns {
         };
         let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
         let key = RunKey::new(LOCAL, key, digest);
-        let environment = || Arc::clone(&self.sandbox).environment();
-        let (entry, resumption, key) = match self.find(&key.identity)? {
-            None => {
-                let entry = Entry::new(LOCAL, environment());
-                (entry.map_err(|message| Refused::new("InternalError", message))?, None, Some(key))
-            }
-            Some(FoundRun { arguments, .. }) if arguments.as_ref() != Some(&key.arguments) => {
-                let message = "a program with this run key had another text or other data; nothing was evaluated";
-                return Err(Refused::new("RunKeyReused", message));
-            }
-            Some(FoundRun { ended: Some(reply), .. }) => return Ok(KeyedReply { reply: *reply, open: 0 }),
-            Some(FoundRun { asked, .. }) if !asked.is_decided() => {
-                let status = crate::lang::Status::Suspended;
-                let reply = Reply { status, run: Some(asked.identity), ..Reply::default() };
-                return Ok(KeyedReply { reply, open: asked.calls.len() + asked.unknown.len() });
-            }
-            Some(FoundRun { session, program, asked, .. }) => {
-                request.program = program;
-                let entry = match session {
-                    RunSession::Here(entry) => entry,
-                    RunSession::Stored(handle) => Entry::in_store(LOCAL, &handle, environment()),
-                    RunSession::Begun(handle) => Entry::perhaps_in_store(LOCAL, &handle, environment()),
-                };
-                request.data = None;
-                (entry, Some(Resumption { run: asked.identity, answers: None, retry: None }), None)
-            }
+        let (entry, resumption, key) = match self.wanted(key, &mut request)? {
+            Wanted::Evaluation(entry, resumption, key) => (entry, resumption, key),
+            Wanted::Nothing(reply) => return Ok(*reply),
         };
         let patience = request.limits.total.max(LONGEST_LEASE);
         let requests = Arc::<SessionRequests>::default();
         // A run that is resumed makes its calls.
         let rehearsal = rehearsal.filter(|_| resumption.is_none());
         let host = host(&RunCalls { requests: Arc::clone(&requests), rehearsal: rehearsal.clone() });
+        let place = Place {
+            entry: Arc::clone(&entry),
+            is_own: false,
+            persistence: Some(Arc::clone(&self.persistence)),
+            sandbox: Arc::clone(&self.sandbox),
+            handles: None,
+        };
         let run = ProgramRun {
             program: request,
             purpose: rehearsal.map_or(Purpose::Effects, Purpose::Rehearsal),
             run: WantedRun { resumption, key, keep: Keep::Form },
-            place: Place {
-                entry: Arc::clone(&entry),
-                is_own: false,
-                persistence: Some(Arc::clone(&self.persistence)),
-                sandbox: Arc::clone(&self.sandbox),
-                handles: None,
-            },
+            place,
             // The host records the origins of values.
             known: KnownTexts { guarded: None, is_unread: true, words: None },
             client: Client::default(),

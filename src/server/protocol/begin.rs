@@ -101,6 +101,40 @@ fn further_attempt(named: &NamedRun, found: &FoundRun, most: &Limits) -> Result<
     }))
 }
 
+/// Checks that a run is the one that a call asks for, and in a state in which the call applies to it.
+///
+/// # Errors
+/// Refuses a call that continues a run that does not exist, whose arguments are not those of its run key, or that cancels
+/// a run that is not running.
+fn is_asked_for(
+    found: Option<&FoundRun>,
+    key: Option<&RunKey>,
+    named: Option<&NamedRun>,
+    is_round: bool,
+) -> Result<(), Refused> {
+    let Some(found) = found else {
+        // Only a run with a key may not have begun.
+        return if named.is_some() || is_round { Err(gone()) } else { Ok(()) };
+    };
+    if key.is_some_and(|key| found.arguments.as_ref() != Some(&key.arguments)) {
+        let message = "a call with this run key had other arguments; nothing was evaluated";
+        return Err(Refused::new("RunKeyReused", message));
+    }
+    if named.is_some_and(|named| named.cancel) {
+        let state = if found.ended.is_some() { "has ended" } else { "waits" };
+        return Err(not_resumed(&format!("the run {state}, so there is no program to cancel")));
+    }
+    Ok(())
+}
+
+/// Returns the request of a run that a call continues by its name.
+fn continued(found: &FoundRun, retry: Option<&Retry>, most: &Limits) -> EvalRequest {
+    let mut limits = retry.and_then(|retry| retry.limits.clone()).unwrap_or(found.limits.clone());
+    limits.clamp_to(most);
+    let (program, rehearse, plan, repeat) = (found.program.clone(), false, false, false);
+    EvalRequest { program, session: None, data: None, limits, rehearse, plan, repeat }
+}
+
 impl Front {
     /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
     pub(super) async fn begin(
@@ -126,45 +160,21 @@ impl Front {
             (Some(named), None) => (Some(named.run.clone()), None),
             (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
         };
-        let found = match &run {
-            Some(run) => {
-                let finding = self.evaluations.find_run(run, &name, named.as_ref(), &context.ct);
-                match deadline {
-                    None => finding.await?,
-                    Some(deadline) => match tokio::time::timeout_at(deadline, finding).await {
-                        Ok(found) => found?,
-                        Err(_) => return Ok(Begun::Ended(Box::new(running(run, None)))),
-                    },
-                }
-            }
-            None => None,
+        let finding = self.found(run.as_deref(), &name, named.as_ref(), context);
+        let found = match deadline {
+            None => finding.await?,
+            Some(deadline) => match tokio::time::timeout_at(deadline, finding).await {
+                Ok(found) => found?,
+                Err(_) => return Ok(Begun::Ended(Box::new(running(run.as_deref().unwrap_or_default(), None)))),
+            },
         };
-        if let (Some(found), Some(key)) = (&found, &key)
-            && found.arguments.as_ref() != Some(&key.arguments)
-        {
-            let message = "a call with this run key had other arguments; nothing was evaluated";
-            return Err(Refused::new("RunKeyReused", message));
-        }
-        // Only a run with a key may not have begun.
-        if found.is_none() && (named.is_some() || round.is_some()) {
-            return Err(gone());
-        }
-        if let (true, Some(found)) = (named.as_ref().is_some_and(|named| named.cancel), &found) {
-            let state = if found.ended.is_some() { "has ended" } else { "waits" };
-            return Err(not_resumed(&format!("the run {state}, so there is no program to cancel")));
-        }
+        is_asked_for(found.as_ref(), key.as_ref(), named.as_ref(), round.is_some())?;
         let retry = match (&named, &found) {
             (Some(named), Some(found)) if round.is_none() => further_attempt(named, found, &most)?,
             _ => None,
         };
         let request = match (&named, &found) {
-            (Some(_), Some(found)) => {
-                let mut limits = retry.as_ref().and_then(|retry| retry.limits.clone()).unwrap_or(found.limits.clone());
-                limits.clamp_to(&most);
-                let program = found.program.clone();
-                let (rehearse, plan, repeat) = (false, false, false);
-                EvalRequest { program, session: None, data: None, limits, rehearse, plan, repeat }
-            }
+            (Some(_), Some(found)) => continued(found, retry.as_ref(), &most),
             _ => EvalRequest::read(arguments, &usual, &most)?,
         };
         if request.plan && key.is_some() {
@@ -200,6 +210,20 @@ impl Front {
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
+    }
+
+    /// Finds the run that a call names or has a key for, if it does. Waits while another process has it.
+    async fn found(
+        &self,
+        run: Option<&str>,
+        principal: &str,
+        named: Option<&NamedRun>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<FoundRun>, Refused> {
+        match run {
+            Some(run) => self.evaluations.find_run(run, principal, named, &context.ct).await,
+            None => Ok(None),
+        }
     }
 
     /// Finds a program that goes on, or whose reply is kept here.

@@ -47,11 +47,26 @@ fn is_directional(c: char) -> bool {
 /// Commands need no store if `is_usual_store`. For the prompt of the client, the calls are shown as `lisp_approve` takes
 /// them.
 pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool, offer: Option<Offer>) {
+    let message = waits_for(asked);
     let by_prompt = offer == Some(Offer::Prompt);
-    let run = &asked.identity;
+    let mut rendered = format!("Suspended: {message}");
+    rendered.push_str(&listed(asked, by_prompt));
+    let advice = advice(asked, is_usual_store, offer);
+    rendered.push_str(&format!("\n{advice}"));
+    reply.failure = Some(Failure {
+        error: "Suspended".to_owned(),
+        message,
+        suggestion: Some(advice),
+        rendered,
+        ..Failure::default()
+    });
+}
+
+/// Says what a run waits for.
+fn waits_for(asked: &AskedRun) -> String {
     let (count, unknown) = (asked.calls.len(), asked.unknown.len());
     let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
-    let message = match (count, unknown) {
+    match (count, unknown) {
         (1.., 0) if asked.calls.iter().all(|call| call.question.planned.is_some()) => {
             "the program waits until a person has decided on its plan".to_owned()
         }
@@ -62,38 +77,54 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool,
             calls(count),
             calls(unknown)
         ),
-    };
-    let mut rendered = format!("Suspended: {message}");
+    }
+}
+
+/// Returns a line for each call of a run that waits, the first [`LISTED`] of each kind; for the prompt of the client as
+/// `lisp_approve` takes them.
+fn listed(asked: &AskedRun, by_prompt: bool) -> String {
+    let (count, unknown) = (asked.calls.len(), asked.unknown.len());
+    let mut lines = String::new();
     for AskedCall { question, given, .. } in asked.calls.iter().take(LISTED) {
         let line = match (line(question, given).filter(|_| by_prompt), &question.planned) {
             (Some(line), _) => line,
             (None, Some(planned)) => format!("{}/{} {planned}", question.server, question.tool),
             (None, None) => format!("{}/{} {}", question.server, question.tool, cut(given, ARGUMENTS)),
         };
-        rendered.push_str(&format!("\n- {line}"));
+        lines.push_str(&format!("\n- {line}"));
     }
     if count > LISTED {
-        rendered.push_str(&format!("\n- and {} more", count - LISTED));
+        lines.push_str(&format!("\n- and {} more", count - LISTED));
     }
-    asked.unknown.iter().take(LISTED).for_each(|call| rendered.push_str(&format!("\n- {call} (outcome unknown)")));
+    asked.unknown.iter().take(LISTED).for_each(|call| lines.push_str(&format!("\n- {call} (outcome unknown)")));
     if unknown > LISTED {
-        rendered.push_str(&format!("\n- and {} more of unknown outcome", unknown - LISTED));
+        lines.push_str(&format!("\n- and {} more of unknown outcome", unknown - LISTED));
     }
+    lines
+}
+
+/// Says how a person decides on a run that waits, and how it goes on then.
+fn advice(asked: &AskedRun, is_usual_store: bool, offer: Option<Offer>) -> String {
+    let run = &asked.identity;
     let left = asked.expires.as_secs();
     let left = match left {
         _ if left >= 2 * DAY => format!("{} days", (left + DAY / 2) / DAY),
         _ => format!("{} hours", (left + 1_800) / 3_600),
     };
-    let has_lines = unknown == 0 && asked.calls.iter().all(|call| line(&call.question, &call.given).is_some());
+    let has_lines =
+        asked.unknown.is_empty() && asked.calls.iter().all(|call| line(&call.question, &call.given).is_some());
     // The call that was answered so may have brought a corrected program, which is not kept.
-    let program = if unknown > 0 { ", or with a corrected `program` beside it" } else { " in place of `program`" };
+    let program = match asked.unknown.is_empty() {
+        true => " in place of `program`",
+        false => ", or with a corrected `program` beside it",
+    };
     let goes_on =
         format!("Then continue with {{\"run\": \"{run}\"}}{program}. Calls that were made are not made again.");
-    let advice = match asked.is_stored {
+    match asked.is_stored {
         true if offer == Some(Offer::Card) => format!(
             "The user decides within {left}, on a card that `lisp_approve` with {{\"run\": \"{run}\"}} shows. {goes_on}"
         ),
-        true if by_prompt && has_lines => format!(
+        true if offer == Some(Offer::Prompt) && has_lines => format!(
             "The user decides within {left}, in the prompt for `lisp_approve`: call it with {{\"run\": \"{run}\", \
              \"calls\": […]}}, the lines above after `- `, verbatim. {goes_on}"
         ),
@@ -105,15 +136,7 @@ pub(super) fn explain(asked: &AskedRun, reply: &mut Reply, is_usual_store: bool,
             format!("The operator decides within {left}, by `lispbox approvals show {run}`; tell the user. {goes_on}")
         }
         false => "Only a client that shows forms can continue it.".to_owned(),
-    };
-    rendered.push_str(&format!("\n{advice}"));
-    reply.failure = Some(Failure {
-        error: "Suspended".to_owned(),
-        message,
-        suggestion: Some(advice),
-        rendered,
-        ..Failure::default()
-    });
+    }
 }
 
 #[cfg(test)]
