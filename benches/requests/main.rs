@@ -11,6 +11,8 @@
 
 #[path = "../counts/mod.rs"]
 mod counts;
+#[path = "../../tests/http_client/mod.rs"]
+mod http_client;
 #[path = "../server/pipe.rs"]
 mod pipe;
 
@@ -21,6 +23,7 @@ use std::io::{BufRead, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use http_client::{Server, evaluation};
 use pipe::Pipe;
 use serde_json::{Value, json};
 
@@ -45,15 +48,29 @@ const COUNTED: usize = 400;
 /// The system calls that are counted.
 const SYSTEM_CALLS: [&str; 5] = ["clone3", "futex", "write", "epoll_wait", "getrandom"];
 
-/// The requests: a name, options of the server, and the program.
-const REQUESTS: [(&str, &[&str], &str); 6] = [
-    ("evaluation", &[], "(+ 1 1)"),
-    ("tool call", &[], "(echo/echo {:text \"abc\"})"),
-    ("tool call, audited", &["--audit", "AUDIT"], "(echo/echo {:text \"abc\"})"),
-    ("tool call, with a store", &["--store", "sqlite:STORE"], "(echo/echo {:text \"abc\"})"),
+/// How a client is connected.
+#[derive(Clone, Copy, PartialEq)]
+enum Connected {
+    /// By standard input and output.
+    Stdio,
+    /// Over HTTP, in a session of revision 2025-06-18.
+    Session,
+    /// Over HTTP, by requests of revision 2026-07-28.
+    Stateless,
+}
+use Connected::{Session, Stateless, Stdio};
+
+/// The requests: a name, the connection, options of the server, and the program.
+const REQUESTS: [(&str, Connected, &[&str], &str); 8] = [
+    ("evaluation", Stdio, &[], "(+ 1 1)"),
+    ("evaluation over HTTP, in a session", Session, &[], "(+ 1 1)"),
+    ("evaluation over HTTP, stateless", Stateless, &[], "(+ 1 1)"),
+    ("tool call", Stdio, &[], "(echo/echo {:text \"abc\"})"),
+    ("tool call, audited", Stdio, &["--audit", "AUDIT"], "(echo/echo {:text \"abc\"})"),
+    ("tool call, with a store", Stdio, &["--store", "sqlite:STORE"], "(echo/echo {:text \"abc\"})"),
     // The calls of the second are kept, in case the program fails.
-    ("ten calls that read", &[], "(dotimes [n 10] (echo/echo {:text \"abc\"}))"),
-    ("ten calls that change something", &[], "(dotimes [n 10] (echo/keep {:text \"abc\"}))"),
+    ("ten calls that read", Stdio, &[], "(dotimes [n 10] (echo/echo {:text \"abc\"}))"),
+    ("ten calls that change something", Stdio, &[], "(dotimes [n 10] (echo/keep {:text \"abc\"}))"),
 ];
 
 type Counts = BTreeMap<String, f64>;
@@ -94,12 +111,13 @@ fn echo() -> Result<(), Box<dyn Error>> {
 
 fn count_all() -> Result<Counts, Box<dyn Error>> {
     let mut counts = Counts::new();
-    for (name, options, program) in REQUESTS {
-        let fewer = instructions(options, program, BEFORE)?;
-        let more = instructions(options, program, BEFORE + COUNTED)?;
+    for (name, connected, options, program) in REQUESTS {
+        let request = (connected, options, program);
+        let fewer = instructions(request, BEFORE)?;
+        let more = instructions(request, BEFORE + COUNTED)?;
         counts.insert(format!("{name}: instructions"), (more - fewer) / COUNTED as f64);
-        let fewer = system_calls(options, program, BEFORE)?;
-        let more = system_calls(options, program, BEFORE + COUNTED)?;
+        let fewer = system_calls(request, BEFORE)?;
+        let more = system_calls(request, BEFORE + COUNTED)?;
         for call in SYSTEM_CALLS {
             let of = |calls: &BTreeMap<String, f64>| calls.get(call).copied().unwrap_or_default();
             counts.insert(format!("{name}: {call}"), ((of(&more) - of(&fewer)) / COUNTED as f64).max(0.0));
@@ -108,11 +126,14 @@ fn count_all() -> Result<Counts, Box<dyn Error>> {
     Ok(counts)
 }
 
+/// A request: the connection, options of the server, and the program.
+type Request<'r> = (Connected, &'r [&'r str], &'r str);
+
 /// Runs a server by the command `under`, which answers `times` requests and ends. `folder` has its files.
 fn serve(
-    under: &mut Command,
+    mut under: Command,
     folder: &Path,
-    (options, program): (&[&str], &str),
+    (connected, options, program): Request<'_>,
     times: usize,
 ) -> Result<(), Box<dyn Error>> {
     let servers = json!({"mcpServers": {"echo": {"command": std::env::current_exe()?, "args": ["--echo"]}}});
@@ -131,7 +152,11 @@ fn serve(
         .env_remove("XDG_CONFIG_HOME")
         .env_remove("XDG_CACHE_HOME")
         .env_remove("XDG_DATA_HOME");
-    let mut server = Pipe::start(under);
+    if connected != Stdio {
+        under.args(["--http", "127.0.0.1:0"]);
+        return serve_http(under, connected == Session, program, times);
+    }
+    let mut server = Pipe::start(&mut under);
     for _ in 0..times {
         let reply = server.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
         if reply["result"]["isError"] == true || reply.get("result").is_none() {
@@ -142,13 +167,37 @@ fn serve(
     Ok(())
 }
 
+/// Runs a server over HTTP, which answers `times` requests of one connection and ends.
+fn serve_http(under: Command, in_session: bool, program: &str, times: usize) -> Result<(), Box<dyn Error>> {
+    let mut server = Server::of(under);
+    let session = in_session.then(|| server.initialize("", "2025-06-18").expect("a session"));
+    let mut connection = server.connect();
+    for _ in 0..times {
+        let (text, failed) = match &session {
+            Some(session) => connection.post(&session.head(), &evaluation(1, program)).result(),
+            None => connection.eval("", program, None),
+        };
+        if failed {
+            return Err(format!("{program}: {text}").into());
+        }
+    }
+    drop(connection);
+    // The command that counts ends with the server, which it may have started.
+    let own = server.process.id();
+    let started = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"))?;
+    let served = started.split_whitespace().next().map_or_else(|| own.to_string(), str::to_owned);
+    Command::new("kill").args(["-TERM", &served]).status()?;
+    server.process.wait()?;
+    Ok(())
+}
+
 /// The instructions of a server that answers `times` requests.
-fn instructions(options: &[&str], program: &str, times: usize) -> Result<f64, Box<dyn Error>> {
+fn instructions(request: Request<'_>, times: usize) -> Result<f64, Box<dyn Error>> {
     let folder = scratch()?;
     let report = folder.join("report");
     let mut valgrind = counts::valgrind();
     valgrind.arg(format!("--log-file={}", report.display()));
-    serve(&mut valgrind, &folder, (options, program), times)?;
+    serve(valgrind, &folder, request, times)?;
     let report = std::fs::read_to_string(report)?;
     std::fs::remove_dir_all(folder)?;
     let count = counts::instructions(&report).ok_or_else(|| format!("valgrind counted nothing:\n{report}"))?;
@@ -156,12 +205,12 @@ fn instructions(options: &[&str], program: &str, times: usize) -> Result<f64, Bo
 }
 
 /// The system calls of a server that answers `times` requests, without those of the server behind it.
-fn system_calls(options: &[&str], program: &str, times: usize) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
+fn system_calls(request: Request<'_>, times: usize) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let folder = scratch()?;
     let report = folder.join("report");
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-e"]).arg(format!("trace=execve,{}", SYSTEM_CALLS.join(","))).arg("-o").arg(&report);
-    serve(&mut strace, &folder, (options, program), times)?;
+    serve(strace, &folder, request, times)?;
     let report = std::fs::read_to_string(report)?;
     std::fs::remove_dir_all(folder)?;
     let calls: Vec<(&str, &str)> = report
@@ -219,8 +268,8 @@ fn how() -> &'static str {
 /// Writes the table.
 fn record(counts: &Counts) -> Result<(), Box<dyn Error>> {
     let mut table = "# Counts of requests\n\n\
-         The instructions (valgrind) and system calls (strace) of one request on standard input and output, through the \
-         real binary. `.ci/run` fails when a request takes 5% more instructions, or a quarter and two more system calls of \
+         The instructions (valgrind) and system calls (strace) of one request, through the real binary; on standard input \
+         and output, unless it says otherwise. `.ci/run` fails when a request takes 5% more instructions, or a quarter and two more system calls of \
          a kind. After a change that is meant to change them, record them anew:\n\n```sh\ncargo bench --bench requests -- --record\n```\n\n| request | count |\n|---|--:|\n"
         .to_owned();
     for (name, count) in counts {
