@@ -27,10 +27,7 @@ pub(super) struct JsonAlone;
 /// Completes the `Accept` of a client that names less than MCP demands, but nothing else; returns whether the reply is
 /// to be JSON.
 pub(super) fn complete(method: &Method, headers: &mut HeaderMap) -> Option<JsonAlone> {
-    let mut given = headers.get_all(header::ACCEPT).iter();
-    if let (Some(accept), None) = (given.next(), given.next())
-        && accept == BOTH
-    {
+    if is_both(headers) {
         return None;
     }
     let ranges = ranges(headers);
@@ -48,6 +45,12 @@ pub(super) fn complete(method: &Method, headers: &mut HeaderMap) -> Option<JsonA
         }
         _ => None,
     }
+}
+
+/// True if `Accept` says what MCP demands, in the usual words.
+pub(super) fn is_both(headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(header::ACCEPT).iter();
+    given.next().is_some_and(|accept| accept == BOTH) && given.next().is_none()
 }
 
 /// Returns the media ranges of `Accept`, without those of weight 0.

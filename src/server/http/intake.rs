@@ -30,6 +30,7 @@ use crate::server::transport::unfit;
 
 use super::accepted::{self, JsonAlone};
 use super::connections::Peer;
+use super::direct::DirectCalls;
 use super::heads;
 use super::principals::Known;
 use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
@@ -67,6 +68,8 @@ pub(super) struct Intake {
     rooms: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     decoding: Arc<Semaphore>,
     shutdown: Arc<Shutdown>,
+    /// Answers calls of tools, unless the server has another handler.
+    direct: Option<Arc<DirectCalls>>,
 }
 
 /// Keeps a session from becoming idle until its request has been handled.
@@ -97,7 +100,13 @@ impl Intake {
             rooms: Mutex::default(),
             decoding: Arc::new(Semaphore::new(usize::try_from(lines::MOST_MARKS).expect("a million"))),
             shutdown,
+            direct: None,
         }
+    }
+
+    /// Answers calls of tools directly.
+    pub(super) fn with_direct(self, direct: Arc<DirectCalls>) -> Intake {
+        Intake { direct: Some(direct), ..self }
     }
 
     /// Maximum size of a message, in bytes.
@@ -396,11 +405,21 @@ async fn answer(
             false => failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, batch::NO_BATCHES),
         };
     }
+    if let Some(direct) = &intake.direct
+        && let Some(call) = direct.call(session, &parts, &bytes)
+    {
+        return direct.answer(call, parts).await;
+    }
     let id = envelope.id();
     if let Some(problem) = cursor::problem(&bytes) {
         return failed(StatusCode::OK, ErrorCode::INVALID_PARAMS, id, problem);
     }
-    one(parts, bytes, id, principal, next).await
+    let host = parts.headers.get(header::HOST).cloned();
+    let response = one(parts, bytes, id, principal, next).await;
+    if let Some(direct) = intake.direct.as_ref().filter(|_| response.status() == StatusCode::OK) {
+        direct.allowed(host);
+    }
+    response
 }
 
 /// Passes on a single message.

@@ -1,13 +1,15 @@
 //! The server over HTTP: MCP at `/mcp` for every protocol revision, health at `/healthz` and `/readyz`, metrics at
 //! `/metrics`, and a page for operators at `/approvals`.
 //!
-//! rmcp implements the protocol. Requests are checked before they reach it: the caller is authenticated by a bearer
-//! token, and a message must be decodable at bounded cost. TLS is left to a reverse proxy.
+//! rmcp implements the protocol. Requests are checked before they reach it ([`intake`]): the caller is authenticated by a
+//! bearer token, and a message must be decodable at bounded cost. Most calls of tools need nothing of rmcp but its types
+//! and are answered past it ([`direct`]). TLS is left to a reverse proxy.
 
 mod accepted;
 mod approvals;
 mod batches;
 mod connections;
+mod direct;
 mod heads;
 mod intake;
 mod local_page;
@@ -48,6 +50,7 @@ use crate::server::serve::{Assembled, ServeOptions, assemble};
 use crate::server::transport::lines::LARGEST_LINE;
 
 use approvals::{Approvals, Site};
+use direct::DirectCalls;
 use intake::{Intake, count, take_in};
 use pages::{Pages, share};
 use protocol_sessions::ProtocolSessions;
@@ -217,7 +220,7 @@ async fn serve(
         None => scrape::route(Arc::clone(&evaluations), http.hosts.clone()),
     };
     let counted = Arc::clone(&downstreams);
-    let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&settings));
+    let direct = Arc::new(DirectCalls::new(move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&settings))));
     let bounds = http.bounds();
     let directory = Arc::new(Directory::new(http.principals.clone(), Arc::clone(&allowances)));
     let sessions = Arc::<ProtocolSessions>::default();
@@ -236,11 +239,12 @@ async fn serve(
         }
         None => Router::new(),
     };
-    let intake = Arc::new(Intake::new(&http, directory, sessions, allowances, largest, Arc::clone(&shutdown)));
+    let intake = Intake::new(&http, directory, sessions, allowances, largest, Arc::clone(&shutdown));
+    let intake = Arc::new(intake.with_direct(Arc::clone(&direct)));
     // Event streams and the connections themselves end once all requests have been answered.
     let answered = CancellationToken::new();
     let ready = (readiness, is_stopping);
-    let router = router(front, ready, (metrics, approvals), http, intake, listener.local_addr()?, answered.clone());
+    let router = router(move || direct.front(), ready, (metrics, approvals), http, intake, listener.local_addr()?, answered.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     let ending = async {
         stop.told.cancelled().await;

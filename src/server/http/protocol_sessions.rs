@@ -10,10 +10,13 @@ use std::time::Instant;
 
 use futures::Stream;
 use http::StatusCode;
-use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
+use crate::server::protocol::front::Front;
+
+use super::direct::DirectSession;
 use super::refusal::RetryLater;
 
 /// Maximum number of concurrent protocol sessions of all principals together.
@@ -29,6 +32,16 @@ struct Beginner {
     principal: Arc<str>,
     /// The refusal, if the session could not be created.
     refused: Arc<Mutex<Option<RetryLater>>>,
+    /// The front of the session.
+    front: Arc<Mutex<Option<Arc<Front>>>>,
+}
+
+/// Notes the front of the session that is being created.
+pub(super) fn created(front: &Arc<Front>) {
+    // Requests that create no session have fronts too.
+    let _ = BEGINNER.try_with(|beginner| {
+        *beginner.front.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(front));
+    });
 }
 
 /// Runs `handling`, in which new protocol sessions belong to `principal`.
@@ -36,7 +49,7 @@ struct Beginner {
 /// # Errors
 /// Returns `RetryLater` if a session could not be created for lack of room.
 pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<Output = T>) -> Result<T, RetryLater> {
-    let beginner = Beginner { principal: Arc::clone(principal), refused: Arc::default() };
+    let beginner = Beginner { principal: Arc::clone(principal), refused: Arc::default(), front: Arc::default() };
     let refused = Arc::clone(&beginner.refused);
     let outcome = BEGINNER.scope(beginner, handling).await;
     match refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -62,6 +75,8 @@ struct Bound {
     principal: Arc<str>,
     /// The negotiated revision, once the handshake is complete.
     version: Option<ProtocolVersion>,
+    /// Its front, for calls that are answered directly.
+    direct: Option<Arc<DirectSession>>,
     /// The number of requests and notifications that are being handled.
     requests: usize,
     /// The number of open event streams (GET).
@@ -91,6 +106,8 @@ pub(super) struct InUse {
     kind: Kind,
     /// The negotiated revision.
     pub(super) version: Option<ProtocolVersion>,
+    /// The front of the session, for calls that are answered directly.
+    pub(super) direct: Option<Arc<DirectSession>>,
 }
 
 impl Drop for InUse {
@@ -165,8 +182,8 @@ impl ProtocolSessions {
             Kind::Stream => bound.streams += 1,
         }
         bound.used = Instant::now();
-        let version = bound.version.clone();
-        Some(InUse { table: Arc::clone(&self.table), id, kind, version })
+        let (version, direct) = (bound.version.clone(), bound.direct.clone());
+        Some(InUse { table: Arc::clone(&self.table), id, kind, version, direct })
     }
 
     /// Closes all sessions except those of the principals for which `is_known` is true.
@@ -179,6 +196,10 @@ impl ProtocolSessions {
         for id in gone {
             self.close_quietly(&id).await;
         }
+    }
+
+    fn direct(&self, id: &SessionId) -> Option<Arc<DirectSession>> {
+        lock(&self.table).sessions.get(id)?.direct.clone()
     }
 
     async fn close_quietly(&self, id: &SessionId) {
@@ -222,6 +243,7 @@ impl SessionManager for ProtocolSessions {
         // A session without an owner would be open to all principals.
         let beginner = BEGINNER.try_with(Clone::clone).map_err(|_| SessionProblem::Refused)?;
         let (id, transport) = self.inner.create_session().await?;
+        let front = beginner.front.lock().unwrap_or_else(PoisonError::into_inner).take();
         let evicted = {
             let mut table = lock(&self.table);
             let room = table.make_room(&beginner.principal, MOST);
@@ -232,6 +254,7 @@ impl SessionManager for ProtocolSessions {
                 let bound = Bound {
                     principal: Arc::clone(&beginner.principal),
                     version: None,
+                    direct: front.map(|front| Arc::new(DirectSession::new(front))),
                     requests: 0,
                     streams: 0,
                     used: Instant::now(),
@@ -284,10 +307,22 @@ impl SessionManager for ProtocolSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionProblem> {
+        if let Some(direct) = self.direct(id) {
+            direct.is_heard();
+        }
         Ok(self.inner.create_stream(id, message).await?)
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionProblem> {
+        if let Some(direct) = self.direct(id) {
+            direct.is_heard();
+            if let ClientJsonRpcMessage::Notification(notification) = &message
+                && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                && let Some(request) = &cancelled.params.request_id
+            {
+                direct.cancel(request);
+            }
+        }
         Ok(self.inner.accept_message(id, message).await?)
     }
 
@@ -320,7 +355,7 @@ mod tests {
             for (count, requests, streams, kind) in kinds {
                 for index in 0..*count {
                     let bound =
-                        Bound { principal: (*name).into(), version: None, requests, streams, used: Instant::now() };
+                        Bound { principal: (*name).into(), version: None, direct: None, requests, streams, used: Instant::now() };
                     table.sessions.insert(format!("{name}-{kind}-{index}").into(), bound);
                 }
             }

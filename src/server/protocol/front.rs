@@ -3,7 +3,7 @@
 //! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets a new one.
 //! Earlier revisions have protocol sessions: there the connection has a session, which ends with the connection.
 
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Instant;
 
 use rmcp::model::{
@@ -15,7 +15,7 @@ use rmcp::model::{
     ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
     SubscribeRequestMethod, SubscribeRequestParams, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
@@ -84,6 +84,8 @@ pub(in crate::server) struct Front {
     pub(super) prefetched: Once,
     /// Whether this client shows forms, and the runs about which `lisp_approve` may ask its user.
     pub(super) doors: Arc<Doors>,
+    /// The client, once it has opened the connection.
+    peer: OnceLock<Peer<RoleServer>>,
 }
 
 impl Front {
@@ -106,7 +108,13 @@ impl Front {
             handles: Arc::default(),
             prefetched: Once::new(),
             doors: Arc::default(),
+            peer: OnceLock::new(),
         }
+    }
+
+    /// Returns the client of this connection, once it has opened it (revisions before 2026-07-28).
+    pub(in crate::server) fn peer(&self) -> Option<&Peer<RoleServer>> {
+        self.peer.get()
     }
 
     /// Registers a request as under way.
@@ -259,6 +267,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
+        self.peer.get_or_init(|| context.peer.clone());
         let answer = self.negotiate_initialize(&request)?;
         // In a place of its own, as in `call_tool`.
         Ok(Box::pin(self.instructed(answer, &context)).await)

@@ -67,9 +67,14 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
+/// Returns the call of a tool in this text, with the id of its request.
+pub(in crate::server) fn tool_call(text: &[u8]) -> Option<(RequestId, CallToolRequestParams)> {
+    serde_json::from_slice(text).ok().map(|Call { id, params, .. }| (id, params))
+}
+
 /// Returns the message in this text if it calls a tool, as a server receives it.
 pub(super) fn call<Role: ServiceRole>(text: &[u8]) -> Option<RxJsonRpcMessage<Role>> {
-    let Call { id, mut params, .. } = serde_json::from_slice(text).ok()?;
+    let (id, mut params) = tool_call(text)?;
     let meta = params.meta.take();
     let mut request = CallToolRequest::new(params);
     if let Some(meta) = meta {

@@ -11,7 +11,7 @@ pub(in crate::server) mod batch;
 pub(in crate::server) mod buffer_space;
 pub(in crate::server) mod cursor;
 pub(in crate::server) mod envelope;
-mod frequent;
+pub(in crate::server) mod frequent;
 pub(in crate::server) mod lenient;
 pub(in crate::server) mod lines;
 pub(in crate::server) mod unfit;

@@ -1,0 +1,273 @@
+//! Calls of tools that are answered by the request that received them, past the protocol sessions of rmcp.
+//!
+//! rmcp hands a request from its connection to the worker of its session, from there to the loop of its service and on to
+//! a task, and its reply back the same way as an event stream. A call on whose behalf nothing can be sent but its reply
+//! needs none of that. A request that is not exactly in the usual form, whose client wants progress or can be asked by
+//! requests of the server, or whose host has not been checked yet, is left to rmcp; so is one request of a session per
+//! [`HEARD`], since rmcp ends sessions that it does not hear from.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, ErrorData, Implementation,
+    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    ServerResult,
+};
+use rmcp::service::{Peer, RequestContext, Service, serve_directly};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::protocol::front::Front;
+use crate::server::transport::frequent;
+
+use super::accepted;
+use super::protocol_sessions::{InUse, created};
+use super::refusal::failed;
+
+/// The time after which a request of a session is passed to rmcp, which ends a session five minutes after the last one.
+const HEARD: Duration = Duration::from_secs(60);
+
+/// Maximum number of hosts that are known to be allowed.
+const MOST_HOSTS: usize = 64;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Answers calls of tools directly.
+pub(super) struct DirectCalls {
+    /// Creates the front of a request that belongs to no protocol session.
+    front: Box<dyn Fn() -> Front + Send + Sync>,
+    /// The peer of requests that belong to no protocol session: nothing can be sent to it.
+    nobody: Peer<RoleServer>,
+    /// The values of `Host` that the protocol layer allows, as far as they are known.
+    hosts: RwLock<HashSet<HeaderValue>>,
+}
+
+/// The front of a protocol session, for calls that are answered directly.
+pub(super) struct DirectSession {
+    front: Arc<Front>,
+    /// The time of the last request that was passed to rmcp.
+    heard: Mutex<Instant>,
+    /// The calls under way, by a number of their own: a client may use an id twice.
+    calls: Mutex<HashMap<u64, (RequestId, CancellationToken)>>,
+    next: AtomicU64,
+}
+
+/// Where a call belongs.
+enum Place {
+    Session(Arc<DirectSession>, Peer<RoleServer>),
+    /// To no session: all that it needs is in its metadata (2026-07-28).
+    Itself,
+}
+
+/// A call that is answered directly.
+pub(super) struct DirectCall {
+    id: RequestId,
+    meta: RequestMetaObject,
+    params: CallToolRequestParams,
+    place: Place,
+}
+
+impl DirectSession {
+    /// Creates the entry of a protocol session.
+    pub(super) fn new(front: Arc<Front>) -> DirectSession {
+        DirectSession { front, heard: Mutex::new(Instant::now()), calls: Mutex::default(), next: AtomicU64::new(0) }
+    }
+
+    /// Notes that rmcp has a message of this session.
+    pub(super) fn is_heard(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Cancels a call under way.
+    pub(super) fn cancel(&self, id: &RequestId) {
+        self.calls().values().filter(|(called, _)| called == id).for_each(|(_, cancelled)| cancelled.cancel());
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, (RequestId, CancellationToken)>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the peer of the session if nothing can be sent to it on behalf of a call but the reply, and if rmcp has
+    /// heard of the session lately.
+    fn peer(&self) -> Option<Peer<RoleServer>> {
+        if self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > HEARD {
+            return None;
+        }
+        let peer = self.front.peer()?;
+        let client = peer.peer_info()?;
+        (!can_be_asked(&client.capabilities)).then(|| peer.clone())
+    }
+}
+
+/// True if the server may send requests to a client with these capabilities.
+fn can_be_asked(capabilities: &ClientCapabilities) -> bool {
+    capabilities.elicitation.is_some() || capabilities.sampling.is_some() || capabilities.roots.is_some()
+}
+
+impl DirectCalls {
+    /// Creates the way past rmcp for the sessions of this server, whose fronts `front` creates.
+    pub(super) fn new(front: impl Fn() -> Front + Send + Sync + 'static) -> DirectCalls {
+        let client = InitializeRequestParams::new(ClientCapabilities::default(), Implementation::default())
+            .with_protocol_version(ProtocolVersion::V_2026_07_28);
+        // The streams have ended, so that every message to this peer fails.
+        let streams = (tokio::io::empty(), tokio::io::sink());
+        let nobody = serve_directly::<RoleServer, _, _, _, _>(front(), streams, Some(client)).peer().clone();
+        DirectCalls { front: Box::new(front), nobody, hosts: RwLock::default() }
+    }
+
+    /// Creates the front of a protocol session that is being opened.
+    pub(super) fn front(&self) -> Arc<Front> {
+        let front = Arc::new((self.front)());
+        created(&front);
+        front
+    }
+
+    /// Notes that the protocol layer has answered a request, so that it allows its host.
+    pub(super) fn allowed(&self, host: Option<HeaderValue>) {
+        let Some(host) = host else { return };
+        if self.knows(&host) {
+            return;
+        }
+        let mut hosts = self.hosts.write().unwrap_or_else(PoisonError::into_inner);
+        if hosts.len() < MOST_HOSTS {
+            hosts.insert(host);
+        }
+    }
+
+    fn knows(&self, host: &HeaderValue) -> bool {
+        self.hosts.read().unwrap_or_else(PoisonError::into_inner).contains(host)
+    }
+
+    /// Returns the call in a message that can be answered directly.
+    pub(super) fn call(&self, session: Option<&InUse>, parts: &Parts, bytes: &[u8]) -> Option<DirectCall> {
+        let is_usual = parts.uri.authority().is_none()
+            && !parts.headers.contains_key(header::ORIGIN)
+            && only(&parts.headers, &header::HOST).is_some_and(|host| self.knows(host))
+            && only(&parts.headers, &header::CONTENT_TYPE).is_some_and(|kind| kind == JSON)
+            && accepted::is_both(&parts.headers);
+        if !is_usual {
+            return None;
+        }
+        let place = match session {
+            Some(session) => {
+                let direct = Arc::clone(session.direct.as_ref()?);
+                let peer = direct.peer()?;
+                Place::Session(direct, peer)
+            }
+            None => Place::Itself,
+        };
+        let (id, mut params) = frequent::tool_call(bytes)?;
+        let meta = params.meta.take().unwrap_or_default();
+        let is_negotiated = match session {
+            Some(session) => is_of_session(session, &parts.headers, &meta),
+            None => is_of_itself(&parts.headers, &meta, &params.name),
+        };
+        (is_negotiated && meta.get_progress_token().is_none()).then_some(DirectCall { id, meta, params, place })
+    }
+
+    /// Answers a call. Without a session it is cancelled if its client leaves.
+    pub(super) async fn answer(&self, call: DirectCall, parts: Parts) -> Response {
+        let DirectCall { id, meta, params, place } = call;
+        let cancelled = CancellationToken::new();
+        let (front, peer, session, left) = match place {
+            Place::Session(session, peer) => (Arc::clone(&session.front), peer, Some(session), None),
+            Place::Itself => {
+                (Arc::new((self.front)()), self.nobody.clone(), None, Some(cancelled.clone().drop_guard()))
+            }
+        };
+        let mut context = RequestContext::new(id.clone(), peer);
+        context.ct = cancelled.clone();
+        context.meta = meta;
+        context.extensions.insert(parts);
+        let under_way = session.map(|session| UnderWay::new(session, id.clone(), cancelled.clone()));
+        // In a task of its own: an evaluation ends in order, whatever becomes of the connection.
+        let answering = tokio::spawn(async move {
+            let _under_way = under_way;
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            Service::handle_request(&*front, request, context).await
+        });
+        let outcome = answering.await;
+        let was_cancelled = cancelled.is_cancelled();
+        drop(left);
+        if was_cancelled {
+            // The protocol wants no reply to a request that its client has cancelled.
+            return (StatusCode::OK, [(header::CONTENT_TYPE, "text/event-stream")]).into_response();
+        }
+        match outcome {
+            Ok(outcome) => response(id, outcome),
+            Err(_) => {
+                let message = "the call ended without a reply; this is a bug in lispbox";
+                failed(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::INTERNAL_ERROR, Some(id), message)
+            }
+        }
+    }
+}
+
+/// Returns the only value of a header.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
+}
+
+/// True if a call belongs to the revision that its session has negotiated.
+fn is_of_session(session: &InUse, headers: &HeaderMap, meta: &RequestMetaObject) -> bool {
+    let Some(negotiated) = session.version.as_ref().map(ProtocolVersion::as_str) else { return false };
+    negotiated < ProtocolVersion::V_2026_07_28.as_str()
+        && meta.protocol_version().is_none()
+        && (!headers.contains_key(VERSION) || only(headers, &VERSION).is_some_and(|version| version == negotiated))
+}
+
+/// True if a call without a session is one of revision 2026-07-28 whose headers agree with its body.
+fn is_of_itself(headers: &HeaderMap, meta: &RequestMetaObject, tool: &str) -> bool {
+    let version = ProtocolVersion::V_2026_07_28;
+    only(headers, &VERSION).is_some_and(|named| named == version.as_str())
+        && only(headers, &METHOD).is_some_and(|method| method == "tools/call")
+        && only(headers, &NAME).is_some_and(|name| name == tool)
+        && meta.protocol_version().is_some_and(|said| said == version)
+        && meta.missing_required_keys(&version).is_empty()
+}
+
+/// Returns the response to a call. Revision 2026-07-28 gives some errors a status; calls of tools have none of them.
+fn response(id: RequestId, outcome: Result<ServerResult, ErrorData>) -> Response {
+    let message: ServerJsonRpcMessage = match outcome {
+        Ok(result) => JsonRpcMessage::response(result, id),
+        Err(error) => JsonRpcMessage::error(error, Some(id)),
+    };
+    match serde_json::to_vec(&message) {
+        Ok(text) => ([(header::CONTENT_TYPE, JSON)], Body::from(Bytes::from(text))).into_response(),
+        Err(problem) => {
+            let message = format!("the reply cannot be written: {problem}");
+            failed(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::INTERNAL_ERROR, None, &message)
+        }
+    }
+}
+
+/// A call of a session that can be cancelled by its id.
+struct UnderWay {
+    session: Arc<DirectSession>,
+    number: u64,
+}
+
+impl UnderWay {
+    fn new(session: Arc<DirectSession>, id: RequestId, cancelled: CancellationToken) -> UnderWay {
+        let number = session.next.fetch_add(1, Ordering::Relaxed);
+        session.calls().insert(number, (id, cancelled));
+        UnderWay { session, number }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.session.calls().remove(&self.number);
+    }
+}
