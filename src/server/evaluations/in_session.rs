@@ -119,9 +119,10 @@ impl Evaluations {
             rehearsal,
             repeats,
         };
-        let audit = self.downstreams.audit().map(|audit| {
-            (Arc::clone(audit), self.downstreams.secrets().clone(), Record::of(Kind::Program, identity))
-        });
+        let audit = self
+            .downstreams
+            .audit()
+            .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), Record::of(Kind::Program, identity)));
         let run = ProgramRun {
             purpose,
             run: WantedRun { resumption, key, keep: if caller.can_wait { Keep::Form } else { Keep::Nothing } },

@@ -64,12 +64,18 @@ pub(super) struct Intake {
     counts_this_machine: bool,
     largest: usize,
     arrival: Duration,
-    room: Arc<Semaphore>,
-    rooms: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    room: Room,
     decoding: Arc<Semaphore>,
     shutdown: Arc<Shutdown>,
     /// Answers calls of tools, unless the server has another handler.
     direct: Option<Arc<DirectCalls>>,
+}
+
+/// The buffer space for messages, in units of [`UNIT`] bytes.
+struct Room {
+    all: Arc<Semaphore>,
+    /// The shares of the principals, if there are several.
+    each: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
 }
 
 /// Keeps a session from becoming idle until its request has been handled.
@@ -96,8 +102,7 @@ impl Intake {
             counts_this_machine: http.requests_per_minute.is_some(),
             largest,
             arrival: http.arrival,
-            room: Arc::new(Semaphore::new(ROOM)),
-            rooms: Mutex::default(),
+            room: Room { all: Arc::new(Semaphore::new(ROOM)), each: Mutex::default() },
             decoding: Arc::new(Semaphore::new(usize::try_from(lines::MOST_MARKS).expect("a million"))),
             shutdown,
             direct: None,
@@ -183,13 +188,13 @@ impl Intake {
         let mut permits = Vec::new();
         if self.allowances.are_of_several() {
             let own = {
-                let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut rooms = self.room.each.lock().unwrap_or_else(PoisonError::into_inner);
                 let new = || Arc::new(Semaphore::new(ROOM / 2));
                 Arc::clone(rooms.entry(Arc::clone(principal)).or_insert_with(new))
             };
             permits.push(own.acquire_many_owned(units(ROOM / 2)).await.expect("the room is never closed"));
         }
-        let all = Arc::clone(&self.room).acquire_many_owned(units(ROOM)).await;
+        let all = Arc::clone(&self.room.all).acquire_many_owned(units(ROOM)).await;
         permits.push(all.expect("the room is never closed"));
         BufferSpace::new(permits)
     }

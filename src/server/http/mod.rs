@@ -244,7 +244,15 @@ async fn serve(
     // Event streams and the connections themselves end once all requests have been answered.
     let answered = CancellationToken::new();
     let ready = (readiness, is_stopping);
-    let router = router(move || direct.front(), ready, (metrics, approvals), http, intake, listener.local_addr()?, answered.clone());
+    let router = router(
+        move || direct.front(),
+        ready,
+        (metrics, approvals),
+        http,
+        intake,
+        listener.local_addr()?,
+        answered.clone(),
+    );
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     let ending = async {
         stop.told.cancelled().await;

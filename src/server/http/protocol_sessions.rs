@@ -354,8 +354,14 @@ mod tests {
             let kinds = [(idle, 0, 0, "idle"), (streaming, 0, 1, "stream"), (busy, 1, 0, "busy")];
             for (count, requests, streams, kind) in kinds {
                 for index in 0..*count {
-                    let bound =
-                        Bound { principal: (*name).into(), version: None, direct: None, requests, streams, used: Instant::now() };
+                    let bound = Bound {
+                        principal: (*name).into(),
+                        version: None,
+                        direct: None,
+                        requests,
+                        streams,
+                        used: Instant::now(),
+                    };
                     table.sessions.insert(format!("{name}-{kind}-{index}").into(), bound);
                 }
             }

@@ -115,7 +115,7 @@ impl StoredRun {
         let surplus = attempts.ended.len().saturating_sub(REMEMBERED);
         attempts.ended.drain(..surplus);
         let start = || Start { data: attempts.data.take(), session_version: 0 };
-        let has_data = self.head.start.get_or_insert_with(start).data.is_some();
+        let has_data = self.head.terms.start.get_or_insert_with(start).data.is_some();
         self.head.attempts.lacks_data = had_data && !has_data;
         StoredRun { run: Suspended::of(&program, limits, Mark::default(), log), ..self }
     }
@@ -155,11 +155,11 @@ impl StoredRun {
         let mut log = log.next_attempt();
         (log.repeats_reads, log.repeats_unknown) = (retry.repeats_reads, retry.repeats_unknown);
         // A plan was approved for the program as it was.
-        (head.ended, head.resumed_at, head.rehearsed, head.plan) = (None, None, None, None);
+        (head.ended, head.resumed_at, head.terms.rehearsed, head.terms.plan) = (None, None, None, None);
         head.is_cut_off = false;
         (head.attempts.is_failed, head.attempts.is_new) = (false, true);
-        let data = head.start.take().and_then(|start| start.data);
-        head.start = Some(Start { data: retry.data.clone().or(data), session_version: 0 });
+        let data = head.terms.start.take().and_then(|start| start.data);
+        head.terms.start = Some(Start { data: retry.data.clone().or(data), session_version: 0 });
         let limits = retry.limits.clone().unwrap_or(limits);
         let program = retry.program.as_deref().unwrap_or(self.run.program());
         let run = Suspended::of(program, limits, Mark::default(), log);
@@ -173,7 +173,7 @@ impl StoredRun {
 
     /// Returns its approximate size in memory, in bytes.
     pub(super) fn weight(&self) -> u64 {
-        let start = self.head.start.as_ref().and_then(|start| start.data.as_ref()).map_or(0, String::len);
+        let start = self.head.terms.start.as_ref().and_then(|start| start.data.as_ref()).map_or(0, String::len);
         let session = match &self.head.attempts.session {
             Some((SessionBefore::Text(text), _)) => text.len(),
             _ => 0,

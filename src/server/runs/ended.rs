@@ -8,7 +8,7 @@ use crate::server::sessions::Entry;
 use crate::store::Key;
 
 use super::attempts::FailedAttempt;
-use super::failures::FailedRun;
+use super::failures::{FailedIn, FailedRun};
 use super::listing::{RECORDS, StoredRuns, missing};
 use super::recorded::FinishedRecording;
 use super::resumed::ResumedRun;
@@ -92,8 +92,7 @@ impl Runs {
         self.failures.add(FailedRun {
             identity,
             principal: ended.entry.caller().to_owned(),
-            session: ended.entry.handle.clone(),
-            entry: Arc::downgrade(ended.entry),
+            session: FailedIn { handle: ended.entry.handle.clone(), entry: Arc::downgrade(ended.entry) },
             status: reply.status,
             made: reply.made.clone(),
             calls,

@@ -38,10 +38,7 @@ const ARGUMENTS: usize = 80;
 pub(super) struct FailedRun {
     pub(super) identity: String,
     pub(super) principal: String,
-    /// The handle of its session.
-    pub(super) session: String,
-    /// Its session, for as long as that is in memory.
-    pub(super) entry: Weak<Entry>,
+    pub(super) session: FailedIn,
     pub(super) status: Status,
     pub(super) made: Vec<MadeCalls>,
     /// The changes by what they asked for.
@@ -57,6 +54,13 @@ pub(super) struct FailedRun {
     /// The size of its reply in bytes, once a further attempt has ended well.
     pub(super) reply_bytes: u64,
     pub(super) since: Instant,
+}
+
+/// The session of a run that did not end well.
+pub(super) struct FailedIn {
+    pub(super) handle: String,
+    /// The session, for as long as it is in memory.
+    pub(super) entry: Weak<Entry>,
 }
 
 /// The calls of a run that asked for the same change.
@@ -89,8 +93,7 @@ impl FailedRun {
         FailedRun {
             identity: "run".to_owned(),
             principal: String::new(),
-            session: String::new(),
-            entry: Weak::new(),
+            session: FailedIn { handle: String::new(), entry: Weak::new() },
             status: Status::Error,
             made: Vec::new(),
             calls: [(key(server, tool, arguments), ChangedBy::default())].into(),
@@ -121,7 +124,7 @@ impl FailedRun {
 
     /// True if programs of this session come after it: it is its session, or that of a caller whose session is gone.
     fn concerns(&self, principal: &str, session: &str) -> bool {
-        self.principal == principal && (self.session == session || self.entry.strong_count() == 0)
+        self.principal == principal && (self.session.handle == session || self.session.entry.strong_count() == 0)
     }
 }
 
@@ -360,7 +363,7 @@ mod tests {
         FailedRun {
             identity: format!("{principal}-{at}"),
             principal: principal.to_owned(),
-            session: "s".to_owned(),
+            session: FailedIn { handle: "s".to_owned(), entry: Weak::new() },
             kept: Some(Box::new(StoredRun::begun("s", run, None, start))),
             ..FailedRun::of_one_call("mail", "send", r#"{"a":1,"b":2}"#)
         }

@@ -62,33 +62,47 @@ pub(super) struct Head {
     /// The reply, once the run has ended.
     #[serde(default)]
     pub(super) ended: Option<Box<Reply>>,
-    /// The SHA-256 of the arguments of its call, if the run has a key.
-    #[serde(default)]
-    arguments: Option<String>,
-    /// With what it is evaluated from its beginning; absent once it was suspended.
-    #[serde(default)]
-    pub(super) start: Option<Start>,
+    #[serde(flatten)]
+    pub(super) terms: Terms,
     /// The version of its session when it was resumed after it was suspended last; absent until then.
     #[serde(default)]
     pub(super) resumed_at: Option<u64>,
     /// True if the log was stored in the middle of an evaluation.
     #[serde(default)]
     pub(super) is_cut_off: bool,
-    /// The principal, for a record that is not among its sessions.
+    #[serde(flatten)]
+    keeping: Keeping,
+    /// The attempts, if one did not end well.
     #[serde(default)]
-    principal: Option<String>,
-    /// The time for which the run is kept once it has ended, in seconds, if it is recorded.
+    pub(super) attempts: Attempts,
+}
+
+/// The terms on which a run is evaluated.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Terms {
+    /// The SHA-256 of the arguments of its call, if the run has a key.
     #[serde(default)]
-    keep: Option<u64>,
+    arguments: Option<String>,
+    /// With what it is evaluated from its beginning; absent once it was suspended.
+    #[serde(default)]
+    pub(super) start: Option<Start>,
     /// The program that was rehearsed, if the run makes the calls of a rehearsal.
     #[serde(default)]
     pub(super) rehearsed: Option<String>,
     /// The plan to which the run is held.
     #[serde(default)]
     pub(super) plan: Option<PlanTerms>,
-    /// The attempts, if one did not end well.
+}
+
+/// How the record of a run that has ended is kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Keeping {
+    /// The principal, for a record that is not among its sessions.
     #[serde(default)]
-    pub(super) attempts: Attempts,
+    principal: Option<String>,
+    /// The time for which the run is kept once it has ended, in seconds, if it is recorded.
+    #[serde(default)]
+    keep: Option<u64>,
 }
 
 /// What a run begins with.
@@ -164,14 +178,10 @@ impl StoredRun {
             since: now(),
             decisions: Vec::new(),
             ended: None,
-            arguments: None,
-            start: None,
+            terms: Terms::default(),
             resumed_at: None,
             is_cut_off: false,
-            principal: None,
-            keep: None,
-            rehearsed: None,
-            plan: None,
+            keeping: Keeping::default(),
             attempts: Attempts::default(),
         };
         StoredRun { head, run, recorded: None, is_running: false }
@@ -181,7 +191,8 @@ impl StoredRun {
     /// a key.
     pub(super) fn begun(session: &str, run: Suspended, arguments: Option<String>, start: Start) -> StoredRun {
         let run = StoredRun::new(session, run);
-        StoredRun { head: Head { round: 0, arguments, start: Some(start), ..run.head }, ..run }
+        let terms = Terms { arguments, start: Some(start), ..Terms::default() };
+        StoredRun { head: Head { round: 0, terms, ..run.head }, ..run }
     }
 
     /// Creates the record of a run that makes the calls of a rehearsal of that program once a person has approved them, in
@@ -197,21 +208,24 @@ impl StoredRun {
         let run = Suspended::of(&changes.program, limits, Mark::default(), changes.log);
         let run = StoredRun::new(session, run);
         let rehearsed = Some(program.to_owned());
-        StoredRun { head: Head { arguments, start: Some(start), rehearsed, ..run.head }, ..run }
+        let terms = Terms { arguments, start: Some(start), rehearsed, ..Terms::default() };
+        StoredRun { head: Head { terms, ..run.head }, ..run }
     }
 
     /// Creates the record of a run that begins in that session once a person has approved its plan; the log of `run` has
     /// the questions.
     pub(super) fn planned(session: &str, run: Suspended, start: Start, plan: PlanTerms) -> StoredRun {
         let run = StoredRun::new(session, run);
-        StoredRun { head: Head { start: Some(start), plan: Some(plan), ..run.head }, ..run }
+        let terms = Terms { start: Some(start), plan: Some(plan), ..Terms::default() };
+        StoredRun { head: Head { terms, ..run.head }, ..run }
     }
 
     /// Returns the record after the run was suspended once more.
     pub(super) fn suspended_again(&self, run: Suspended) -> StoredRun {
-        let (round, plan) = (self.head.round + 1, self.plan());
-        let mut head = Head { round, plan, resumed_at: None, is_cut_off: false, ..self.head.clone() };
-        if let Some(Start { data, .. }) = head.start.take() {
+        let round = self.head.round + 1;
+        let mut head = Head { round, resumed_at: None, is_cut_off: false, ..self.head.clone() };
+        head.terms.plan = self.plan();
+        if let Some(Start { data, .. }) = head.terms.start.take() {
             head.attempts.data = data;
         }
         head.attempts.is_new = false;
@@ -234,7 +248,8 @@ impl StoredRun {
     /// Returns the record of a run that has ended, with its whole log; without them if they are too large.
     pub(super) fn recorded_as(self, finished: FinishedRecording, principal: &str) -> StoredRun {
         let FinishedRecording { options: RecordOptions { keep, largest }, recorded, log } = finished;
-        let head = Head { principal: Some(principal.to_owned()), keep: Some(keep.as_secs()), ..self.head };
+        let keeping = Keeping { principal: Some(principal.to_owned()), keep: Some(keep.as_secs()) };
+        let head = Head { keeping, ..self.head };
         let (limits, _, _) = self.run.clone().into_parts();
         let run = Suspended::of(self.run.program(), limits, Mark::default(), log);
         let whole = StoredRun { head, run, recorded: Some(Box::new(recorded)), is_running: false };
@@ -308,12 +323,12 @@ impl StoredRun {
         if self.head.attempts.is_new {
             let mut begun = self.clone();
             begun.head.attempts.is_new = false;
-            begun.head.start.iter_mut().for_each(|start| start.session_version = version);
+            begun.head.terms.start.iter_mut().for_each(|start| start.session_version = version);
             return Ok(begun);
         }
-        let before = self.head.start.as_ref().map(|start| start.session_version).or(self.head.resumed_at);
+        let before = self.head.terms.start.as_ref().map(|start| start.session_version).or(self.head.resumed_at);
         if before.is_some_and(|before| before != version) {
-            if self.head.plan.is_some() && self.head.resumed_at.is_none() {
+            if self.head.terms.plan.is_some() && self.head.resumed_at.is_none() {
                 return Err("its session has changed since it was planned, so it may do something else".to_owned());
             }
             return Err("it was cut off, and its session has changed since, perhaps by the run itself".to_owned());
@@ -333,7 +348,7 @@ impl StoredRun {
 
     /// Returns the principal of a recorded run that is not among the principal's sessions.
     pub fn principal(&self) -> Option<&str> {
-        self.head.principal.as_deref()
+        self.head.keeping.principal.as_deref()
     }
 
     /// Returns the record of the whole run, if it is recorded.
@@ -353,27 +368,27 @@ impl StoredRun {
 
     /// Returns the SHA-256 of the arguments of its call, if the run has a key.
     pub(super) fn arguments(&self) -> Option<&str> {
-        self.head.arguments.as_deref()
+        self.head.terms.arguments.as_deref()
     }
 
     /// Returns with what the run is evaluated from its beginning, if it was not suspended.
     pub(super) fn start(&self) -> Option<&Start> {
-        self.head.start.as_ref()
+        self.head.terms.start.as_ref()
     }
 
     /// Returns the program that was rehearsed, if the run makes the calls of a rehearsal.
     pub fn rehearsed(&self) -> Option<&str> {
-        self.head.rehearsed.as_deref()
+        self.head.terms.rehearsed.as_deref()
     }
 
     /// Returns the plan to which the run is held, with the decisions on it.
     pub(super) fn plan(&self) -> Option<PlanTerms> {
-        self.head.plan.clone().map(|plan| plan.decided(self.run.log()))
+        self.head.terms.plan.clone().map(|plan| plan.decided(self.run.log()))
     }
 
     /// Returns true if the run waits for decisions on its plan, and has not begun.
     pub fn is_planned(&self) -> bool {
-        self.head.plan.is_some() && self.head.start.is_some() && self.head.resumed_at.is_none()
+        self.head.terms.plan.is_some() && self.head.terms.start.is_some() && self.head.resumed_at.is_none()
     }
 
     /// Returns the decisions so far.
@@ -393,7 +408,7 @@ impl StoredRun {
 
     /// Returns the time at which it expires.
     pub fn expires(&self) -> SystemTime {
-        let kept = self.head.keep.filter(|_| self.head.ended.is_some());
+        let kept = self.head.keeping.keep.filter(|_| self.head.ended.is_some());
         self.since() + kept.map_or(WAITING, Duration::from_secs)
     }
 
@@ -480,7 +495,9 @@ impl StoredRun {
             _ if self.is_running => RunState::Running,
             Some(_) => RunState::Failed,
             None if !self.open().is_empty() => RunState::Waiting,
-            None if self.head.start.is_some() && self.head.rehearsed.is_none() && !self.is_planned() => RunState::Begun,
+            None if self.head.terms.start.is_some() && self.head.terms.rehearsed.is_none() && !self.is_planned() => {
+                RunState::Begun
+            }
             None => RunState::Decided,
         }
     }
