@@ -274,6 +274,25 @@ impl Persistence {
     }
 }
 
+/// Reports that the changes of a program could not be written. They stay in memory if the store is out of reach, and are
+/// lost if another process has changed the session.
+fn not_written(entry: &Entry, stored: Stored, problem: &Problem, reply: &mut Reply) {
+    if let Problem::Unavailable(_) | Problem::Unusable(_) = problem {
+        if stored == Stored::Nothing {
+            *lock(&entry.stored) = Stored::Perhaps;
+        }
+        let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
+        let again = "the next program in this session retries, unless another process takes the session first";
+        return failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
+    }
+    *lock(&entry.stored) = Stored::Other;
+    reply.defined.clear();
+    let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
+    let message =
+        format!("the session could not be kept: {problem}; {lost} is lost; the session is as other processes left it");
+    failed(reply, "SessionNotKept", &message);
+}
+
 impl SessionLease {
     /// Writes the program's changes; if that fails, the reply reports it.
     pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
@@ -318,24 +337,7 @@ impl SessionLease {
                 *lock(&entry.stored) = Stored::Version { version, changes };
                 entry.kept();
             }
-            Err(problem @ (Problem::Unavailable(_) | Problem::Unusable(_))) => {
-                if stored == Stored::Nothing {
-                    *lock(&entry.stored) = Stored::Perhaps;
-                }
-                let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
-                let again = "the next program in this session retries, unless another process takes the session first";
-                failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
-            }
-            Err(problem) => {
-                *lock(&entry.stored) = Stored::Other;
-                reply.defined.clear();
-                let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
-                let message = format!(
-                    "the session could not be kept: {problem}; {lost} is lost; the session is as other processes left \
-                     it"
-                );
-                failed(reply, "SessionNotKept", &message);
-            }
+            Err(problem) => not_written(entry, stored, &problem, reply),
         }
     }
 
