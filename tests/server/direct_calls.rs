@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::http_client::{Response, Server, Session, evaluation};
+use crate::mcp_client::until;
 
 /// The kinds of content as most clients write them. A call that says them in other words goes through rmcp.
 const USUAL: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
@@ -132,4 +133,22 @@ fn a_call_whose_headers_say_something_else_is_refused() {
     assert_eq!(with("MCP-Protocol-Version: 2019-01-01\r\n"), 400);
     assert_eq!(with("Host: evil.example.com\r\n"), 403);
     assert_eq!(with("Origin: https://evil.example.com\r\n"), 403);
+}
+
+#[test]
+fn a_call_ends_with_its_session() {
+    let server = Server::start(&[], &[]);
+    let session = server.initialize("", "2025-06-18").expect("a session");
+    let mut running = server.connect();
+    let endless = json!({"program": "(loop [] (recur))", "limits": {"compute": "50s", "fuel": 1e12}});
+    let params = json!({"name": "lisp_eval", "arguments": endless});
+    running.begin_post(&session.head(), &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}));
+    let is_running = |count: &str| {
+        let metrics = server.request("GET", "/metrics", "", b"").body;
+        metrics.lines().any(|line| line.strip_prefix("lispbox_evaluations_running ") == Some(count))
+    };
+    until(|| is_running("1"));
+    assert_eq!(server.request("DELETE", "/mcp", &session.head(), b"").status, 202);
+    assert_eq!(running.receive().body, "");
+    until(|| is_running("0"));
 }

@@ -60,6 +60,7 @@ pub(super) struct DirectSession {
     /// The calls under way, by a number of their own: a client may use an id twice.
     calls: Mutex<HashMap<u64, (RequestId, CancellationToken)>>,
     next: AtomicU64,
+    closed: CancellationToken,
 }
 
 /// Where a call belongs.
@@ -80,7 +81,13 @@ pub(super) struct DirectCall {
 impl DirectSession {
     /// Creates the entry of a protocol session.
     pub(super) fn new(front: Arc<Front>) -> DirectSession {
-        DirectSession { front, heard: Mutex::new(Instant::now()), calls: Mutex::default(), next: AtomicU64::new(0) }
+        DirectSession {
+            front,
+            heard: Mutex::new(Instant::now()),
+            calls: Mutex::default(),
+            next: AtomicU64::new(0),
+            closed: CancellationToken::new(),
+        }
     }
 
     /// Notes that rmcp has a message of this session.
@@ -91,6 +98,11 @@ impl DirectSession {
     /// Cancels a call under way.
     pub(super) fn cancel(&self, id: &RequestId) {
         self.calls().values().filter(|(called, _)| called == id).for_each(|(_, cancelled)| cancelled.cancel());
+    }
+
+    /// Cancels the calls under way, and those that come too late: the session is closed.
+    pub(super) fn close(&self) {
+        self.closed.cancel();
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, (RequestId, CancellationToken)>> {
@@ -178,13 +190,12 @@ impl DirectCalls {
     /// Answers a call. Without a session it is cancelled if its client leaves.
     pub(super) async fn answer(&self, call: DirectCall, parts: Parts) -> Response {
         let DirectCall { id, meta, params, place } = call;
-        let cancelled = CancellationToken::new();
-        let (front, peer, session, left) = match place {
-            Place::Session(session, peer) => (Arc::clone(&session.front), peer, Some(session), None),
-            Place::Itself => {
-                (Arc::new((self.front)()), self.nobody.clone(), None, Some(cancelled.clone().drop_guard()))
-            }
+        let (front, peer, session) = match place {
+            Place::Session(session, peer) => (Arc::clone(&session.front), peer, Some(session)),
+            Place::Itself => (Arc::new((self.front)()), self.nobody.clone(), None),
         };
+        let cancelled = session.as_ref().map_or_else(CancellationToken::new, |session| session.closed.child_token());
+        let left = session.is_none().then(|| cancelled.clone().drop_guard());
         let mut context = RequestContext::new(id.clone(), peer);
         context.ct = cancelled.clone();
         context.meta = meta;

@@ -298,7 +298,10 @@ impl SessionManager for ProtocolSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionProblem> {
-        lock(&self.table).sessions.remove(id);
+        let removed = lock(&self.table).sessions.remove(id);
+        if let Some(direct) = removed.and_then(|bound| bound.direct) {
+            direct.close();
+        }
         Ok(self.inner.close_session(id).await?)
     }
 
