@@ -185,18 +185,21 @@ pub struct LexError {
 
 /// Splits a program into tokens, without white space and comments. Skips a byte order mark at the start.
 pub fn lex(source: &str) -> Result<Vec<Lexeme>, LexError> {
-    lex_until(source, Vec::with_capacity(8 + source.len() / 6), |_| false)
+    lex_until(source, 0, Vec::with_capacity(8 + source.len() / 6), |_| false)
 }
 
-/// Appends the tokens of a program to `lexemes`, up to the first one after which `enough` returns true for the tokens
-/// so far.
+/// Appends the tokens of a program from the offset `start` on to `lexemes`, up to the first one after which `enough`
+/// returns true for the tokens so far.
 pub fn lex_until(
     source: &str,
+    start: usize,
     mut lexemes: Vec<Lexeme>,
     mut enough: impl FnMut(&mut Vec<Lexeme>) -> bool,
 ) -> Result<Vec<Lexeme>, LexError> {
     let mut lexer = Token::lexer(source);
-    if source.starts_with('\u{feff}') {
+    if start > 0 {
+        lexer.bump(start);
+    } else if source.starts_with('\u{feff}') {
         lexer.bump('\u{feff}'.len_utf8());
     }
     while let Some(token) = lexer.next() {

@@ -6,8 +6,9 @@ pub mod counted;
 pub mod hostile;
 pub mod literate;
 
-use lispbox::lang::{Engine, Host, Reply, Request, Session, Status, Tool, ToolCall, ToolReply};
+use lispbox::lang::{Engine, Host, Reply, Request, RestoreError, Session, Status, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;
+use std::mem::discriminant;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -131,10 +132,29 @@ pub fn run(session: &mut Session, program: &str) -> String {
 /// Encodes the session, decodes the text, and checks that encoding it again yields the same text.
 pub fn moved(session: &mut Session) -> Session {
     let text = session.encode().expect("it encodes");
-    let mut other = engine().session();
-    other.decode(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut other = decoded(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(other.encode().expect("it encodes"), text);
     other
+}
+
+/// Decodes a snapshot as it is, and with a discarded form after it, for which the whole text is read by the reader of
+/// programs. Panics if the sessions or the errors differ.
+pub fn decoded(text: &str) -> Result<Session, RestoreError> {
+    let (mut session, mut other) = (engine().session(), engine().session());
+    let scanned = session.decode(text);
+    let read = other.decode(&format!("{text}\n#_nil"));
+    match (&scanned, &read) {
+        (Ok(()), Ok(())) => assert_eq!(session.encode(), other.encode(), "the reader reads another session\n{text}"),
+        (Err(scanned), Err(read)) => {
+            assert_eq!(discriminant(scanned), discriminant(read), "{scanned}\n{read}\n{text}");
+            // The reader says what follows the damage.
+            if !scanned.to_string().starts_with("the snapshot cannot be read") {
+                assert_eq!(scanned.to_string(), read.to_string(), "{text}");
+            }
+        }
+        _ => panic!("scanned: {scanned:?}, read: {read:?}\n{text}"),
+    }
+    scanned.map(|()| session)
 }
 
 /// Returns the state of the session as text, without its counters, which only grow, and without `*1`, `*2`, `*3` and

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::engine;
+use common::{decoded, engine};
 use lispbox::lang::Engine;
 use proptest::prelude::*;
 use std::path::Path;
@@ -24,11 +24,13 @@ fn texts() -> Vec<(String, String)> {
 
 /// Returns a description of how a damaged snapshot was handled incorrectly; `None` if it was handled correctly.
 fn ill_received(engine: &Arc<Engine>, text: &str) -> Option<String> {
-    let mut session = engine.session();
-    if let Err(error) = session.decode(text) {
-        let message = error.to_string();
-        return (!message.contains("snapshot")).then_some(message);
-    }
+    let mut session = match decoded(text) {
+        Ok(session) => session,
+        Err(error) => {
+            let message = error.to_string();
+            return (!message.contains("snapshot")).then_some(message);
+        }
+    };
     let written = match session.encode() {
         Ok(written) => written,
         Err(error) => return Some(format!("it is read and cannot be written: {error}")),
@@ -96,14 +98,13 @@ fn views_of_what_is_not_there_are_refused() {
 
 #[test]
 fn a_text_that_is_cut_is_refused() {
-    let engine = engine();
     for (name, text) in texts() {
         let between_rows = text.trim_end().match_indices('\n').map(|(at, _)| at + 1);
         for end in (0..text.trim_end().len()).step_by(23).chain(between_rows) {
             if !text.is_char_boundary(end) {
                 continue;
             }
-            let error = engine.session().decode(&text[..end]).err();
+            let error = decoded(&text[..end]).err();
             assert!(error.is_some_and(|error| error.to_string().contains("snapshot")), "{name} at {end}");
         }
     }

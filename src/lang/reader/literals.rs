@@ -13,7 +13,7 @@ use crate::value::time::Time;
 
 /// Reads a token that is a complete form; returns `None` for brackets and prefixes.
 #[inline(always)]
-pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
+pub(crate) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
     let Lexeme { token, span } = lexeme;
     let text = text_of(source, span);
     if matches!(token, Token::Name | Token::Keyword)

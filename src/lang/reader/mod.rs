@@ -26,6 +26,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use literals::literal;
 pub use literals::{is_uuid, known_tag};
 
 use std::fmt;
@@ -148,11 +149,19 @@ impl Reading {
 /// # Errors
 /// See [`read`].
 pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize)>, ReadError> {
+    read_at(source, 0, reading)
+}
+
+/// Reads the first form at or after an offset of a text, as [`read_first`] does; the spans are those of the whole text.
+///
+/// # Errors
+/// See [`read`].
+pub(crate) fn read_at(source: &str, start: usize, reading: &Reading) -> Result<Option<(Form, usize)>, ReadError> {
     if u32::try_from(source.len()).is_err() {
         return Err(ReadError::new("ProgramTooLarge", Span::default(), "a text may have at most 4 GiB"));
     }
     let (mut open, mut found) = (0_usize, None);
-    let lexemes = lex_until(source, Vec::new(), |lexemes| {
+    let lexemes = lex_until(source, start, Vec::new(), |lexemes| {
         let Some(Lexeme { token, span }) = lexemes.last().copied() else { return false };
         match token {
             opener if opener.closer().is_some() => open += 1,

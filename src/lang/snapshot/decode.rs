@@ -1,5 +1,8 @@
-//! Snapshot decoder.
+//! Snapshot decoder: the rows of a text, and the definitions in them. `build` makes their values.
 
+use super::known::Known;
+use super::scan::scan;
+use super::tape::{Part, Parts, Tape};
 use super::{CODE_NESTING, MOST_ROWS, VERSION};
 use crate::error::{Error, Outcome, Raised};
 use crate::form::{Form, FormKind};
@@ -10,12 +13,8 @@ use crate::reader::{self, Reading};
 use crate::resolve::shape::misshapen;
 use crate::resolve::{Meaning, Names, Resolver, definition, name_elsewhere};
 use crate::span::{Source, SourceName};
-use crate::value::function::{Bound, Captures, Closure, ToolFunction};
-use crate::value::list::List;
-use crate::value::map::Map;
-use crate::value::set::Set;
-use crate::value::view::{Part, View};
-use crate::value::{Reduced, Value};
+use crate::value::Value;
+use crate::value::function::{Captures, Closure, ToolFunction};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -50,42 +49,30 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
 
 fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     machine.charge(source.text.len() as u64 / 16)?;
-    let forms = forms(&source.text)
-        .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
-    let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
-    decoder.header(forms.first())?;
-    if let Some(second) = forms.iter().skip(1).find(|form| row_parts(form).0 == "lispbox-session") {
-        let (line, _) = source.line_column(second.span.start);
-        let message = format!("another snapshot begins at line {line}: read each separately");
-        return Err(Error::new("SnapshotError", message).into());
-    }
-    if !forms.iter().any(|form| row_parts(form).0 == "history") {
-        return Err(
-            Error::new("SnapshotError", "the snapshot is cut off: its last row, `(history …)`, is missing").into()
-        );
-    }
+    let tape = match scan(&source.text) {
+        Some(tape) => tape,
+        None => {
+            let read = forms(&source.text).map_err(|error| {
+                Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message))
+            })?;
+            Tape::of_forms(&source.text, read)
+        }
+    };
+    let rows = tape.rows();
+    let mut decoder = Decoder::new(machine, source);
+    decoder.check(rows)?;
     // Register the names in the order of their definitions, not in the order in which functions use them.
-    for form in &forms {
-        if let ("define", [name, ..]) = row_parts(form) {
-            decoder.machine.core.globals.index(name.as_symbol().unwrap_or_default());
+    for row in rows {
+        if let ("define", rest) = row.row()
+            && let Some(([name, _], _)) = rest.first()
+        {
+            decoder.machine.core.globals.index(name.symbol().unwrap_or_default());
         }
     }
-    decoder.read_rows(&forms)?;
-    for form in &forms {
-        match row_parts(form) {
-            ("define", [name, value, options @ ..]) => decoder.define(name, value, options)?,
-            ("history", values) => {
-                for (at, value) in values.iter().enumerate().take(4) {
-                    decoder.machine.core.globals.history[at] = decoder.value(value)?;
-                }
-            }
-            ("counts", [Form { kind: FormKind::Int(programs), .. }, Form { kind: FormKind::Int(generated), .. }]) => {
-                decoder.machine.core.programs = u32::try_from(*programs).unwrap_or(u32::MAX);
-                decoder.machine.core.globals.generated = (*generated).clamp(0, MOST_ROWS).unsigned_abs();
-            }
-            ("hierarchy", [value]) => decoder.machine.core.globals.hierarchy = decoder.value(value)?,
-            ("object" | "lispbox-session", _) => {}
-            _ => return Err(decoder.damaged(form).into()),
+    decoder.read_rows(rows)?;
+    for row in rows {
+        if decoder.read_row(row)?.is_none() {
+            return Err(decoder.damaged(row).into());
         }
     }
     // The next snapshot reuses the row numbers, unless they exceed `MOST_ROWS`.
@@ -102,74 +89,128 @@ pub fn forms(text: &str) -> Result<Vec<Form>, reader::ReadError> {
     reader::read_as(text, &Reading { nesting: CODE_NESTING, ..Reading::default() })
 }
 
-/// Splits a row into its head symbol and its arguments.
-fn row_parts(form: &Form) -> (&str, &[Form]) {
-    match form.as_list() {
-        Some([head, rest @ ..]) => (head.as_symbol().unwrap_or_default(), rest),
-        _ => ("", &[]),
+/// Decodes the rows of a text.
+pub(super) struct Decoder<'m, 't> {
+    pub(super) machine: &'m mut Machine,
+    source: &'t Arc<Source>,
+    rows: HashMap<i64, Part<'t>, foldhash::quality::RandomState>,
+    pub(super) objects: HashMap<i64, Object, foldhash::quality::RandomState>,
+    /// Cells and the parts with their states. The states are restored after all rows have been read.
+    cells: Vec<(Arc<Handle>, Part<'t>)>,
+    pub(super) known: Known<'t>,
+}
+
+impl<'m, 't> Decoder<'m, 't> {
+    fn new(machine: &'m mut Machine, source: &'t Arc<Source>) -> Decoder<'m, 't> {
+        let (rows, objects, cells) = (HashMap::default(), HashMap::default(), Vec::new());
+        Decoder { machine, source, rows, objects, cells, known: Known::default() }
     }
-}
 
-struct Decoder<'m> {
-    machine: &'m mut Machine,
-    source: &'m Arc<Source>,
-    rows: HashMap<i64, &'m Form>,
-    objects: HashMap<i64, Object>,
-    /// Cells and the forms of their states. The states are restored after all rows have been read.
-    cells: Vec<(Arc<Handle>, &'m Form)>,
-}
+    pub(super) fn damaged(&self, part: Part<'_>) -> Error {
+        self.damaged_at(part.start())
+    }
 
-impl<'m> Decoder<'m> {
-    fn damaged(&self, form: &Form) -> Error {
-        let (line, column) = self.source.line_column(form.span.start);
+    fn damaged_at(&self, start: u32) -> Error {
+        let (line, column) = self.source.line_column(start);
         Error::new("SnapshotError", format!("the snapshot is damaged at line {line}, column {column}"))
     }
 
-    fn header(&self, form: Option<&Form>) -> Outcome<()> {
-        match form.map(row_parts) {
-            Some(("lispbox-session", [Form { kind: FormKind::Int(1..=VERSION), .. }])) => Ok(()),
-            Some(("lispbox-session", [Form { kind: FormKind::Int(version), .. }])) => Err(Error::new(
-                VERSION_ERROR,
-                format!("the snapshot has version {version}; this build reads versions 1 to {VERSION}"),
-            )
-            .into()),
-            _ => Err(Error::new(FORMAT_ERROR, "this is not a snapshot of a session").into()),
+    /// Checks that the rows are those of one whole snapshot.
+    fn check(&self, mut rows: Parts<'t>) -> Outcome<()> {
+        let header = rows.next().map(Part::row);
+        let version = header.filter(|(head, _)| *head == "lispbox-session").and_then(|(_, rest)| rest.exactly());
+        match version.and_then(|[version]| version.integer()) {
+            Some(1..=VERSION) => {}
+            Some(version) => {
+                let message = format!("the snapshot has version {version}; this build reads versions 1 to {VERSION}");
+                return Err(Error::new(VERSION_ERROR, message).into());
+            }
+            None => return Err(Error::new(FORMAT_ERROR, "this is not a snapshot of a session").into()),
         }
+        let mut is_whole = false;
+        for row in rows {
+            match row.row().0 {
+                "lispbox-session" => {
+                    let (line, _) = self.source.line_column(row.start());
+                    let message = format!("another snapshot begins at line {line}: read each separately");
+                    return Err(Error::new("SnapshotError", message).into());
+                }
+                "history" => is_whole = true,
+                _ => {}
+            }
+        }
+        if is_whole {
+            return Ok(());
+        }
+        let message = "the snapshot is cut off: its last row, `(history …)`, is missing";
+        Err(Error::new("SnapshotError", message).into())
+    }
+
+    /// Restores what a row says of the session; returns `None` if the row is damaged.
+    fn read_row(&mut self, row: Part<'t>) -> Outcome<Option<()>> {
+        let (head, rest) = row.row();
+        match head {
+            "define" => {
+                let Some(([name, value], options)) = rest.first() else { return Ok(None) };
+                self.define(name, value, options)?;
+            }
+            "history" => {
+                for (at, value) in rest.take(4).enumerate() {
+                    self.machine.core.globals.history[at] = self.value(value)?;
+                }
+            }
+            "counts" => {
+                let counts =
+                    rest.exactly().and_then(|[programs, generated]| Some((programs.integer()?, generated.integer()?)));
+                let Some((programs, generated)) = counts else { return Ok(None) };
+                self.machine.core.programs = u32::try_from(programs).unwrap_or(u32::MAX);
+                self.machine.core.globals.generated = generated.clamp(0, MOST_ROWS).unsigned_abs();
+            }
+            "hierarchy" => {
+                let Some([value]) = rest.exactly() else { return Ok(None) };
+                self.machine.core.globals.hierarchy = self.value(value)?;
+            }
+            "object" | "lispbox-session" => {}
+            _ => return Ok(None),
+        }
+        Ok(Some(()))
     }
 
     /// Reads all rows in dependency order: each after the rows that it refers to.
-    fn read_rows(&mut self, forms: &'m [Form]) -> Outcome<()> {
-        for form in forms {
-            if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
-                if let (
-                    kind @ ("atom" | "volatile" | "transient" | "delay" | "local-var" | "matcher" | "text" | "lazy"),
-                    [_, _, ..],
-                ) = row_parts(content)
-                {
-                    let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
-                    let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
-                    self.objects.insert(*id, Object::Value(value));
+    fn read_rows(&mut self, rows: Parts<'t>) -> Outcome<()> {
+        for row in rows {
+            if let ("object", rest) = row.row()
+                && let Some([id, content]) = rest.exactly()
+                && let Some(id) = id.integer()
+            {
+                let (word, state) = content.row();
+                if let (Some(kind), Some(([_, _], _))) = (cell_kind(word), state.first()) {
+                    let handle = self.machine.core.heap.allocate(kind, State::Done(Value::Nil));
+                    let value =
+                        if kind == CellKind::Lazy { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
+                    self.objects.insert(id, Object::Value(value));
                     self.cells.push((handle, content));
                 }
-                self.rows.insert(*id, content);
+                self.rows.insert(id, content);
             }
         }
         let mut waiting: Vec<i64> = self.rows.keys().copied().collect();
         waiting.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
         let mut under_way: HashMap<i64, u32> = HashMap::new();
+        let mut missing = Vec::new();
         while let Some(id) = waiting.pop() {
             self.machine.charge(1)?;
             if self.objects.contains_key(&id) {
                 continue;
             }
-            let Some(form) = self.rows.get(&id).copied() else {
+            let Some(part) = self.rows.get(&id).copied() else {
                 return Err(Error::new("SnapshotError", format!("the snapshot has no object {id}")).into());
             };
-            let mut missing = Vec::new();
-            references(form, &mut missing);
+            missing.clear();
+            part.references(&mut missing);
             missing.retain(|id| !self.objects.contains_key(id));
             if missing.is_empty() {
-                let object = self.object(form)?;
+                let object = self.object(part)?;
                 self.objects.insert(id, object);
                 continue;
             }
@@ -179,161 +220,56 @@ impl<'m> Decoder<'m> {
                 return Err(Error::new("SnapshotError", format!("object {id} of the snapshot contains itself")).into());
             }
             waiting.push(id);
-            waiting.extend(missing);
+            waiting.append(&mut missing);
         }
-        for (handle, form) in std::mem::take(&mut self.cells) {
-            let (_, [word, value, notes @ ..]) = row_parts(form) else { return Err(self.damaged(form).into()) };
-            let value = self.value(value)?;
-            let state = match word.as_symbol() {
-                Some("waiting") => State::Waiting(value),
-                Some("failed") => State::Failed(value),
-                _ => State::Done(value),
-            };
-            self.machine.core.heap.change(&handle, state)?;
-            if let [metadata, validator, watches] = notes {
-                let metadata = match self.value(metadata)? {
-                    Value::Map(metadata) => Some(metadata),
-                    _ => None,
-                };
-                let validator = self.value(validator)?;
-                let Value::Map(watches) = self.value(watches)? else { return Err(self.damaged(form).into()) };
-                self.machine.core.heap.annotate(&handle, Notes { metadata, validator, watches })?;
-            }
+        for (handle, part) in std::mem::take(&mut self.cells) {
+            self.cell(&handle, part)?;
         }
         Ok(())
     }
 
-    fn object(&mut self, form: &Form) -> Outcome<Object> {
-        Ok(match (row_parts(form), form.as_vector()) {
-            (("functions", [name, functions, names, captured]), _) => {
-                Object::Group(self.group(form, name, functions, names, captured)?)
+    /// Restores the state and the notes of a cell.
+    fn cell(&mut self, handle: &Arc<Handle>, part: Part<'t>) -> Outcome<()> {
+        let Some(([word, value], notes)) = part.row().1.first() else { return Err(self.damaged(part).into()) };
+        let value = self.value(value)?;
+        let state = match word.symbol() {
+            Some("waiting") => State::Waiting(value),
+            Some("failed") => State::Failed(value),
+            _ => State::Done(value),
+        };
+        self.machine.core.heap.change(handle, state)?;
+        let Some([metadata, validator, watches]) = notes.exactly() else { return Ok(()) };
+        let metadata = match self.value(metadata)? {
+            Value::Map(metadata) => Some(metadata),
+            _ => None,
+        };
+        let validator = self.value(validator)?;
+        let Value::Map(watches) = self.value(watches)? else { return Err(self.damaged(part).into()) };
+        self.machine.core.heap.annotate(handle, Notes { metadata, validator, watches })?;
+        Ok(())
+    }
+
+    fn object(&mut self, part: Part<'t>) -> Outcome<Object> {
+        let code = part.form().filter(|form| form.is_call_of("functions")).and_then(Form::as_list);
+        match code {
+            Some([_, name, functions, names, captured]) => {
+                let group = self.group([name, functions, names, captured])?;
+                group.map(Object::Group).ok_or_else(|| self.damaged(part).into())
             }
             // The captured values of a function are a bare vector at the top of a row, and so is a shared vector. The
             // row is read as a vector first; `function` converts it to captures when it is used as such.
-            _ => Object::Value(self.value(form)?),
-        })
-    }
-
-    fn values(&mut self, forms: &[Form]) -> Outcome<Vec<Value>> {
-        forms.iter().map(|form| self.value(form)).collect()
-    }
-
-    fn reference(&self, form: &Form) -> Outcome<&Object> {
-        let found = match &form.kind {
-            FormKind::Int(id) => self.objects.get(id),
-            _ => None,
-        };
-        found.ok_or_else(|| self.damaged(form).into())
-    }
-
-    fn value(&mut self, form: &Form) -> Outcome<Value> {
-        self.machine.charge(1)?;
-        if let Some(items) = form.as_vector() {
-            return Ok(Value::vector(self.values(items)?));
-        }
-        if form.as_list().is_none() {
-            return crate::eval::value_of(self.machine, form);
-        }
-        match row_parts(form) {
-            ("ref", [id]) => match self.reference(id)? {
-                Object::Value(value) => Ok(value.clone()),
-                _ => Err(self.damaged(form).into()),
-            },
-            ("quote", [quoted]) => crate::eval::value_of(self.machine, quoted),
-            ("list", items) => Ok(Value::list(self.values(items)?)),
-            ("cons", [head, tail]) => {
-                let (head, tail) = (self.value(head)?, self.value(tail)?);
-                Ok(Value::List(Arc::new(List::cons(head, tail))))
-            }
-            ("view", [part, source, places @ ..]) => {
-                let source = self.value(source)?;
-                let view = view_of(part, source, places).filter(|view| view.left() != Some(0));
-                view.map(|view| Value::List(Arc::new(List::View(view)))).ok_or_else(|| self.damaged(form).into())
-            }
-            ("pair", [key, value]) => Ok(Value::pair(self.value(key)?, self.value(value)?)),
-            ("range", [start, step, count]) => match (&start.kind, &step.kind, &count.kind) {
-                (FormKind::Int(start), FormKind::Int(step), FormKind::Int(count)) => {
-                    Ok(Value::List(Arc::new(List::Range { start: *start, step: *step, count: *count as u64 })))
-                }
-                _ => Err(self.damaged(form).into()),
-            },
-            (kind @ ("map" | "record"), items) => {
-                let mut map = Map::default();
-                let mut values = self.values(items)?.into_iter();
-                while let (Some(key), Some(value)) = (values.next(), values.next()) {
-                    map.insert(key, value);
-                }
-                Ok(Value::Map(Arc::new(if kind == "record" { map.into_record() } else { map })))
-            }
-            ("sorted-map", [comparator, items @ ..]) => {
-                let mut map = Map::sorted(self.value(comparator)?);
-                let mut values = self.values(items)?.into_iter();
-                while let (Some(key), Some(value)) = (values.next(), values.next()) {
-                    if map.contains_key(&key) {
-                        return Err(self.damaged(form).into());
-                    }
-                    map.insert_at(usize::MAX, key, value);
-                }
-                Ok(Value::Map(Arc::new(map)))
-            }
-            ("sorted-set", [comparator, items @ ..]) => {
-                let mut set = Set::sorted(self.value(comparator)?);
-                for member in self.values(items)? {
-                    if set.contains(&member) {
-                        return Err(self.damaged(form).into());
-                    }
-                    set.insert_at(usize::MAX, member);
-                }
-                Ok(Value::Set(Arc::new(set)))
-            }
-            ("meta", [value, metadata]) => {
-                let (value, metadata) = (self.value(value)?, self.value(metadata)?);
-                match metadata {
-                    Value::Map(metadata) => crate::eval::annotate(self.machine, value, Some(metadata)),
-                    _ => Err(self.damaged(form).into()),
-                }
-            }
-            ("set", items) => Ok(Value::Set(Arc::new(self.values(items)?.into_iter().collect::<Set>()))),
-            ("builtin", [name]) => match meaning_of(self.machine, name.as_symbol().unwrap_or_default())? {
-                Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),
-                Some(Meaning::Native(native)) => Ok(Value::Native(native)),
-                _ => self.builtin(name).map(Value::Builtin),
-            },
-            ("bound", [name, arguments @ ..]) => {
-                let builtin = self.builtin(name)?;
-                Ok(Value::Bound(Arc::new(Bound { builtin, arguments: self.values(arguments)? })))
-            }
-            ("function", [group, Form { kind: FormKind::Int(index), .. }, captures]) => {
-                self.function(form, group, *index, captures)
-            }
-            ("var", [name]) => Ok(Value::Var(name.as_symbol().unwrap_or_default().into())),
-            ("tool", [Form { kind: FormKind::Str(server), .. }, Form { kind: FormKind::Str(name), .. }]) => {
-                Ok(Value::Tool(Arc::new(ToolFunction::by_name(server, name))))
-            }
-            ("exception", [code, Form { kind: FormKind::Str(message), .. }, data, cause, rest @ ..]) => {
-                let (data, cause) = (self.value(data)?, self.value(cause)?);
-                let code = code.as_symbol().filter(|code| is_code(code)).ok_or_else(|| self.damaged(form))?;
-                let mut error = Error::new(code.to_string(), message.clone());
-                error.symbol = rest.first().and_then(told);
-                error.suggestion = rest.get(1).and_then(told);
-                Ok(Value::Exception(Arc::new(error.with_data(data).with_cause(cause))))
-            }
-            ("reduced", [inner]) => Ok(Value::Reduced(Arc::new(Reduced(self.value(inner)?)))),
-            _ => Err(self.damaged(form).into()),
+            _ => Ok(Object::Value(self.value(part)?)),
         }
     }
 
-    fn builtin(&self, name: &Form) -> Outcome<&'static crate::native::Builtin> {
-        let text = name.as_symbol().unwrap_or_default();
-        self.machine.core.registry.find_any(text).ok_or_else(|| {
-            let message = format!("the snapshot uses `{text}`, which this build does not have");
-            Error::new(MISSING_ERROR, message).about(text).into()
-        })
+    pub(super) fn reference(&self, part: Part<'t>) -> Outcome<&Object> {
+        part.integer().and_then(|id| self.objects.get(&id)).ok_or_else(|| self.damaged(part).into())
     }
 
-    fn function(&mut self, form: &Form, group: &Form, index: i64, captures: &Form) -> Outcome<Value> {
-        let Object::Group(group) = self.reference(group)?.clone() else { return Err(self.damaged(form).into()) };
-        let FormKind::Int(id) = captures.kind else { return Err(self.damaged(form).into()) };
+    /// Restores the function of that index in a group; returns `None` if there is none.
+    pub(super) fn function(&mut self, group: Part<'t>, index: i64, captures: Part<'t>) -> Outcome<Option<Value>> {
+        let Object::Group(group) = self.reference(group)?.clone() else { return Ok(None) };
+        let Some(id) = captures.integer() else { return Ok(None) };
         let captures = match self.reference(captures)?.clone() {
             Object::Captures(captures) => captures,
             Object::Value(Value::Vector(items)) => {
@@ -341,55 +277,35 @@ impl<'m> Decoder<'m> {
                 self.objects.insert(id, Object::Captures(captures.clone()));
                 captures
             }
-            _ => return Err(self.damaged(form).into()),
+            _ => return Ok(None),
         };
         let fits = usize::try_from(index).is_ok_and(|index| index < group.lambdas.len())
             && captures.as_slice().len() == group.captured.len();
-        if !fits {
-            return Err(self.damaged(form).into());
-        }
-        Ok(Value::Closure(Arc::new(Closure { group, index: index as u32, captures })))
+        Ok(fits.then(|| Value::Closure(Arc::new(Closure { group, index: index as u32, captures }))))
     }
 
-    fn group(
-        &mut self,
-        form: &Form,
-        name: &Form,
-        functions: &Form,
-        names: &Form,
-        captured: &Form,
-    ) -> Outcome<Arc<Group>> {
-        let damaged = self.damaged(form);
-        let FormKind::Str(source_name) = &name.kind else { return Err(damaged.into()) };
-        let pairs = |form: &Form| -> Vec<Vec<Form>> {
-            form.as_list()
-                .unwrap_or_default()
-                .iter()
-                .map(|pair| pair.as_vector().unwrap_or_default().to_vec())
-                .collect()
-        };
+    /// Restores the code of functions: the name of its source, names and forms, the meanings of the names in it, and the
+    /// names of the captured values. Returns `None` if it is damaged.
+    fn group(&mut self, [name, functions, names, captured]: [&Form; 4]) -> Outcome<Option<Arc<Group>>> {
+        let FormKind::Str(source_name) = &name.kind else { return Ok(None) };
         let mut codes = Vec::new();
         for pair in pairs(functions) {
-            let [name, code] = &pair[..] else { return Err(damaged.into()) };
+            let [name, code] = pair else { return Ok(None) };
             let misshapen = if code.is_call_of("fn*") { misshapen(code) } else { Some(code) };
             if let Some(part) = misshapen {
-                return Err(self.damaged(part).into());
+                return Err(self.damaged_at(part.span.start).into());
             }
             codes.push((name.as_symbol().map(str::to_string), code.clone()));
         }
         let mut meanings = HashMap::new();
         for pair in pairs(names) {
-            match &pair[..] {
-                [name, Form { kind: FormKind::Str(meaning), .. }] => {
-                    meanings.insert(name.as_symbol().unwrap_or_default().to_string(), meaning.clone());
-                }
-                _ => return Err(damaged.into()),
-            }
+            let [name, Form { kind: FormKind::Str(meaning), .. }] = pair else { return Ok(None) };
+            meanings.insert(name.as_symbol().unwrap_or_default().to_string(), meaning.clone());
         }
         let captured: Vec<String> =
             captured.as_vector().unwrap_or_default().iter().filter_map(Form::as_symbol).map(str::to_string).collect();
         if codes.is_empty() {
-            return Err(damaged.into());
+            return Ok(None);
         }
         // Functions created by prelude code use the prelude's source, which is hidden in the same way.
         let source = match self.machine.core.registry.prelude().source(source_name) {
@@ -400,26 +316,23 @@ impl<'m> Decoder<'m> {
             }
         };
         let mut names = Meanings { machine: self.machine, meanings };
-        Resolver::new(&mut names, &source).function(&codes, &captured)
+        Resolver::new(&mut names, &source).function(&codes, &captured).map(Some)
     }
 
-    fn define(&mut self, name: &Form, value: &Form, options: &[Form]) -> Outcome<()> {
-        let Some(name) = name.as_symbol() else { return Err(self.damaged(value).into()) };
+    fn define(&mut self, name: Part<'t>, value: Part<'t>, options: Parts<'t>) -> Outcome<()> {
+        let Some(name) = name.symbol() else { return Err(self.damaged(value).into()) };
         let value = self.value(value)?;
-        let option = |wanted: &str| {
-            options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(wanted)).map(|pair| &pair[1].kind)
-        };
-        let doc = match option("doc") {
-            Some(FormKind::Str(doc)) => Some(Arc::from(doc.as_str())),
-            _ => None,
-        };
-        let is_macro = matches!(option("macro"), Some(FormKind::Bool(true)));
-        let metadata = match options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some("meta")) {
-            Some([_, form]) => match self.value(form)? {
+        let options: Vec<Part<'t>> = options.collect();
+        let option =
+            |wanted: &str| options.chunks_exact(2).find(|pair| pair[0].keyword() == Some(wanted)).map(|pair| pair[1]);
+        let doc = option("doc").and_then(Part::string).map(Arc::from);
+        let is_macro = option("macro").is_some_and(Part::is_true);
+        let metadata = match option("meta") {
+            Some(part) => match self.value(part)? {
                 Value::Map(metadata) => Some(metadata),
-                _ => return Err(self.damaged(form).into()),
+                _ => return Err(self.damaged(part).into()),
             },
-            _ => None,
+            None => None,
         };
         let index = self.machine.core.globals.index(name);
         self.machine.core.globals.set(index, Global { value: Some(value), doc, is_macro, metadata });
@@ -427,21 +340,14 @@ impl<'m> Decoder<'m> {
     }
 }
 
-/// Collects the rows that must be read before a row. Cells exist from the beginning.
-fn references(form: &Form, out: &mut Vec<i64>) {
-    match (row_parts(form), &form.kind) {
-        (("ref", [Form { kind: FormKind::Int(id), .. }]), _) => out.push(*id),
-        (("function", [Form { kind: FormKind::Int(group), .. }, _, Form { kind: FormKind::Int(captures), .. }]), _) => {
-            out.extend([*group, *captures]);
-        }
-        (("functions" | "quote", _), _) => {}
-        (_, FormKind::List(items) | FormKind::Vector(items)) => items.iter().for_each(|item| references(item, out)),
-        _ => {}
-    }
+/// Returns the vectors in a list.
+fn pairs(list: &Form) -> impl Iterator<Item = &[Form]> {
+    list.as_list().unwrap_or_default().iter().map(|pair| pair.as_vector().unwrap_or_default())
 }
 
-fn cell_kind(name: &str) -> CellKind {
-    match name {
+/// Returns the kind of cell that a word means.
+fn cell_kind(word: &str) -> Option<CellKind> {
+    Some(match word {
         "atom" => CellKind::Atom,
         "volatile" => CellKind::Volatile,
         "transient" => CellKind::Transient,
@@ -449,26 +355,13 @@ fn cell_kind(name: &str) -> CellKind {
         "local-var" => CellKind::Var,
         "matcher" => CellKind::Matcher,
         "text" => CellKind::Text,
-        "unknown" => CellKind::Unknown,
-        _ => CellKind::Lazy,
-    }
-}
-
-/// True for a valid exception code: one alphanumeric word, not necessarily one that this build raises.
-fn is_code(code: &str) -> bool {
-    code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.chars().all(|c| c.is_ascii_alphanumeric())
-}
-
-/// Reads an optional text of an exception (its symbol or its suggestion): nil or a string.
-fn told(form: &Form) -> Option<String> {
-    match &form.kind {
-        FormKind::Str(text) => Some(text.clone()),
-        _ => None,
-    }
+        "lazy" => CellKind::Lazy,
+        _ => return None,
+    })
 }
 
 /// Resolves a qualified name of the language.
-fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
+pub(super) fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     let registry = &machine.core.registry;
     match (registry.find_any(name), registry.find_any_prelude(name)) {
         (Some(builtin), _) => Ok(Some(Meaning::of(registry, builtin))),
@@ -538,21 +431,5 @@ impl Names for Meanings<'_> {
 
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
         Names::constant(self.machine, form)
-    }
-}
-
-/// Creates the view of a part of a collection between two positions, or of so many of its last items.
-fn view_of(part: &Form, source: Value, places: &[Form]) -> Option<View> {
-    let name = part.as_symbol()?;
-    let (part, _) = Part::NAMES.iter().find(|(_, known)| *known == name)?;
-    let number = |form: &Form| match &form.kind {
-        FormKind::Int(number) => usize::try_from(*number).ok(),
-        _ => None,
-    };
-    let view = View::of(source, *part)?;
-    match places {
-        [left] if view.bounds().is_none() => view.ending(number(left)?),
-        [at, end] if at != end => view.between(number(at)?, number(end)?),
-        _ => None,
     }
 }

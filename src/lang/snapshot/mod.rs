@@ -9,9 +9,13 @@
 //! `(quote x)`, `(record :a 1)`, `(builtin core/count)`, `(function 4 0 5)`. Functions keep their expanded forms and
 //! the meanings of their names, so that they mean the same wherever they are restored.
 
+mod build;
 mod decode;
 mod encode;
 mod failure;
+mod known;
+mod scan;
+mod tape;
 
 pub use decode::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR, decode, forms};
 pub use encode::encode;

@@ -114,6 +114,14 @@ impl<V: Clone> Large<V> {
         self.table.insert(key, value);
     }
 
+    /// Does what [`Large::insert`] does, faster if the collection is not sorted and does not contain the key.
+    pub fn add(&mut self, key: Value, value: V) {
+        match &self.order {
+            None => self.table.add(key, value),
+            Some(_) => self.insert(key, value),
+        }
+    }
+
     /// Inserts a key that the collection does not contain, at index `place` of the sort order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: V) {
         if let Some(order) = &mut self.order {

@@ -231,6 +231,14 @@ impl Map {
         self.enlarge(|table| table.insert(key, value));
     }
 
+    /// Does what [`Map::insert`] does, faster if the map is large, is no record and does not contain the key.
+    pub(crate) fn add(&mut self, key: Value, value: Value) {
+        match &mut self.0 {
+            Entries::Large { table, record: None } => table.add(key, value),
+            _ => self.insert(key, value),
+        }
+    }
+
     /// Adds a new key to the spelling index of a record, if the index has been built.
     fn note_key(&mut self, key: &Value) {
         if let Entries::Large { table, record: Some(record) } = &mut self.0

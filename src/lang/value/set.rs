@@ -110,6 +110,16 @@ impl Set {
         }
     }
 
+    /// Does what [`Set::insert`] does, faster if the set is large and does not contain the value.
+    pub(crate) fn add(&mut self, value: Value) {
+        match &mut self.0 {
+            Repr::Small(_) => {
+                self.insert(value);
+            }
+            Repr::Large(large) => large.add(value, ()),
+        }
+    }
+
     /// Creates an empty sorted set. A comparator of nil selects `compare`.
     pub(crate) fn sorted(comparator: Value) -> Set {
         Set(Repr::Large(Box::new(Large::sorted(comparator))))
@@ -173,7 +183,7 @@ impl FromIterator<Value> for Set {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Set {
         let mut set = Set::default();
         for value in values {
-            set.insert(value);
+            set.add(value);
         }
         set
     }
