@@ -11,3 +11,4 @@ mod interface;
 mod resuming;
 mod retrying;
 mod values;
+mod variants;

@@ -44,7 +44,7 @@ fn invoice() -> Invoice {
 }
 
 /// A tool that returns its argument, which it has read as that type.
-fn echo<T: Serialize + for<'de> Deserialize<'de> + 'static>() -> World<'static> {
+pub fn echo<T: Serialize + for<'de> Deserialize<'de> + 'static>() -> World<'static> {
     #[derive(Deserialize)]
     struct Given<T> {
         it: T,
@@ -54,12 +54,12 @@ fn echo<T: Serialize + for<'de> Deserialize<'de> + 'static>() -> World<'static> 
     World::new(tools)
 }
 
-fn evaluated<T: for<'de> Deserialize<'de>>(program: &str, world: &World<'_>) -> T {
+pub fn evaluated<T: for<'de> Deserialize<'de>>(program: &str, world: &World<'_>) -> T {
     let outcome = engine().session().run(program).eval::<T>(world).expect("it fits");
     outcome.into_result().unwrap_or_else(|failure| panic!("{program}: {}", failure.rendered))
 }
 
-fn failure(program: &str, world: &World<'_>) -> String {
+pub fn failure(program: &str, world: &World<'_>) -> String {
     let outcome = engine().session().run(program).eval::<Value>(world).expect("no result to convert");
     outcome.into_result().expect_err("it fails").to_string()
 }
@@ -246,7 +246,7 @@ fn json_data_is_what_it_says() {
     assert_eq!(raw.unwrap().done().unwrap().get(), r#"{"a":19.90,"b":["k"]}"#);
 }
 
-fn there_and_back<T>(engine: &std::sync::Arc<Engine>, value: &T) -> Result<(), TestCaseError>
+pub fn there_and_back<T>(engine: &std::sync::Arc<Engine>, value: &T) -> Result<(), TestCaseError>
 where
     T: Serialize + for<'de> Deserialize<'de> + PartialEq + Debug + 'static,
 {
