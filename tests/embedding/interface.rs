@@ -2,8 +2,8 @@
 
 use crate::common::engine;
 use lispbox::lang::{
-    Access, Call, CallId, CallReport, Decision, Engine, EvalError, Limits, NoArguments, Outcome, RegisterError,
-    TestClock, Tools, World,
+    Access, Call, CallId, CallReport, Decision, Engine, ErrorCode, EvalError, Limits, NoArguments, Outcome,
+    RegisterError, TestClock, ToolError, Tools, World,
 };
 use serde::Deserialize;
 use std::sync::{Arc, Mutex};
@@ -229,6 +229,47 @@ mod with_tokio {
         let advice = "asynchronous tools cannot be waited for on a thread of a tokio runtime: use `Session::run_async`, \
                       or evaluate within `tokio::task::spawn_blocking`";
         assert_eq!(EvalError::OnRuntime.to_string(), advice);
+    }
+
+    #[test]
+    fn blocking_work_is_awaited_until_the_deadline_only() {
+        let sent = Arc::new(AtomicBool::new(false));
+        // Dropped after the channel: the runtime waits for its blocking threads.
+        let runtime = runtime();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let (mut session, outcome) = runtime.block_on(async {
+            let mut tools = Tools::new();
+            let sent = sent.clone();
+            tools.async_tool("mail/send", async move |_: NoArguments, _: &Call| {
+                let (sent, held) = (sent.clone(), held.clone());
+                let work = tokio::task::spawn_blocking(move || {
+                    held.lock().expect("it succeeds").recv().expect("it is released");
+                    sent.store(true, Ordering::Release);
+                    "sent"
+                });
+                work.await.map_err(|error| ToolError::unavailable(error.to_string()))
+            });
+            let limits = Limits { tool: Duration::from_millis(50), ..Limits::default() };
+            let run = move |session: &mut Session, world: &World<'_>| {
+                session.run("(mail/send)").limits(limits).retryable().eval::<String>(world)
+            };
+            engine().session().run_async(World::new(tools), run).await
+        });
+        let failure = outcome.unwrap().into_result().unwrap_err();
+        assert_eq!(failure.to_string(), "ToolTimeout: `mail/send` did not answer within 50 ms");
+        assert!(!sent.load(Ordering::Acquire), "the program did not wait for it");
+        // Whether the mail will be sent is not known, so it is not sent again.
+        let failed = session.report().failed.clone().expect("it may have changed something");
+        assert_eq!(failed.unknown().map(ToString::to_string).collect::<Vec<_>>(), ["0//0"]);
+        let mut tools = Tools::new();
+        tools.tool("mail/send", |_: NoArguments, _: &Call| -> Result<String, ToolError> { panic!("it is sent again") });
+        let again = session.retry(*failed, "(mail/send)").eval::<String>(&World::new(tools)).unwrap();
+        assert_eq!(again.into_result().unwrap_err().code(), ErrorCode::EffectRepeated);
+        // The work goes on, and its result is dropped. The runtime waits for its blocking threads.
+        release.send(()).expect("it still waits");
+        drop(runtime);
+        assert!(sent.load(Ordering::Acquire));
     }
 
     #[test]

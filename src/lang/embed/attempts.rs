@@ -5,9 +5,9 @@ use super::run::Run;
 use super::suspended::{RunError, SettleError, Suspended};
 use crate::Limits;
 use crate::effects::MadeCalls;
-use crate::host::CallId;
+use crate::host::{CallId, Happened};
 use crate::reply::{Mark, Status};
-use crate::runs::{CallState, RunLog};
+use crate::runs::{CallState, Entry, RunLog};
 use crate::session::Session;
 use serde::Serialize;
 
@@ -26,6 +26,9 @@ impl FailedRun {
         }
         let mut log = log.logged();
         log.cut_off();
+        // What became of a call that was not answered in time is found out as of one that was cut off.
+        let is_unknown = |call: &&mut Entry| call.happened() == Happened::Unknown;
+        log.calls.iter_mut().filter(is_unknown).for_each(|call| call.state = CallState::Unknown);
         // Nobody is asked any longer about a call that was not made.
         log.calls.iter_mut().filter(|call| call.state == CallState::Open).for_each(|call| call.question = None);
         Some(Box::new(FailedRun(Suspended::of(program, limits.clone(), Mark::default(), log))))
