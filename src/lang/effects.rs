@@ -94,17 +94,21 @@ pub struct CutOff {
     pub made: Vec<MadeCalls>,
 }
 
-/// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them (send it whole)`, within
-/// [`LINE`] bytes.
-fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, is_limit: bool) -> String {
+/// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them`, within [`LINE`] bytes.
+///
+/// It offers the logged replies of reads: models whose programs choose records by a state that they change took the value
+/// of a further attempt, which saw the changes, for that of the whole.
+fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, is_limit: bool, has_reads: bool) -> String {
     let begin = format!("[made before {before}: ");
+    let reads = if has_reads { ", \"reads\": \"logged\"" } else { "" };
     let end = match run {
         Some(run) if is_limit => {
-            format!("; {{\"run\": \"{run}\", \"limits\": {{…}}}} goes on and repeats none of them]")
+            format!("; {{\"run\": \"{run}\"{reads}, \"limits\": {{…}}}} goes on and repeats none of them]")
         }
-        Some(run) => {
-            format!("; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none of them (send it whole)]")
-        }
+        Some(run) => format!(
+            "; {{\"run\": \"{run}\", \"program\": \"…\"{reads}}} goes on and repeats none of them (send it whole, with its \
+             defs)]"
+        ),
         None => "]".to_owned(),
     };
     let room = LINE.saturating_sub(begin.len() + end.len());
@@ -140,8 +144,13 @@ impl Reply {
                 count => Some(format!("[{count} calls answered from earlier attempts]")),
             });
             if !left.is_empty() {
-                let begin = "[made before and not asked for now: ";
-                lines.push(format!("{begin}{}]", listed(left, LINE - begin.len() - 1)));
+                let (begin, end) = ("[made before and not asked for now: ", "; the value may lack them]");
+                lines.push(format!("{begin}{}{end}", listed(left, LINE - begin.len() - end.len())));
+            }
+            if self.failure.as_ref().is_some_and(|failure| failure.error == "UnboundVariable") {
+                lines.push(
+                    "[a further attempt has no definitions of the earlier ones: send the program whole]".to_owned(),
+                );
             }
         }
         // The failure of a program that goes on has them.
@@ -154,7 +163,7 @@ impl Reply {
             // Calls that were made do not count again, so that the program itself goes on behind a limit of calls.
             let limit = self.failure.as_ref().and_then(|failure| failure.limit.as_deref());
             let is_limit = limit.is_some_and(|limit| limit != "calls");
-            lines.push(made_line(before, &self.made, self.run.as_deref(), is_limit));
+            lines.push(made_line(before, &self.made, self.run.as_deref(), is_limit, self.has_logged_reads));
         }
         lines.into_iter().map(|line| format!("\n{line}")).collect()
     }
@@ -162,7 +171,7 @@ impl Reply {
     /// Renders the line about a program that was cut off without a reply, in front of a later reply.
     pub(super) fn cut_off_line(&self) -> Option<String> {
         let CutOff { run, made } = self.cut_off.as_deref()?;
-        Some(made_line("a program was cut off", made, Some(run), false))
+        Some(made_line("a program was cut off", made, Some(run), false, false))
     }
 }
 
@@ -205,13 +214,15 @@ mod tests {
         let run = "h3kqgcs4ofnkzgajjiwcrgi45z";
         let reply =
             |made: Vec<MadeCalls>| Reply { status: Status::Error, made, run: Some(run.to_owned()), ..Reply::default() };
-        assert_eq!(
-            reply(vec![made("t/mark", 4, 0)]).effects(),
+        let line = |reads: &str| {
             format!(
-                "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats \
-                 none of them (send it whole)]"
+                "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"…\"{reads}}} goes on and \
+                 repeats none of them (send it whole, with its defs)]"
             )
-        );
+        };
+        let marked = reply(vec![made("t/mark", 4, 0)]);
+        assert_eq!(marked.effects(), line(""));
+        assert_eq!(Reply { has_logged_reads: true, ..marked }.effects(), line(", \"reads\": \"logged\""));
         let tools = (0..50).map(|at| made(&format!("{}/{at}", "s".repeat(60)), 1_000_000, 1)).collect();
         let line = reply(tools).effects();
         assert!(line.trim().len() <= LINE, "{line}");

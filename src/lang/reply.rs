@@ -80,6 +80,10 @@ pub struct Reply {
     /// The calls that have changed something, or may have, by tool, if the program did not end well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<MadeCalls>,
+    /// True if a further attempt can have the replies of the reads of this one.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub has_logged_reads: bool,
     /// The relation of the evaluation to earlier attempts of its run, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,

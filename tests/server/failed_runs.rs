@@ -76,7 +76,7 @@ fn a_program_that_fails_names_its_changes_and_a_corrected_one_repeats_none_of_th
         let run = run_of(&failed);
         let line = format!(
             "[made before the error: notes/add 4 times; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none \
-             of them (send it whole)]"
+             of them (send it whole, with its defs)]"
         );
         assert_eq!(failed.text.lines().last(), Some(&*line), "{}", failed.text);
         assert_eq!(failed.record["made"], json!([{"tool": "notes/add", "count": 4}]));
@@ -234,7 +234,7 @@ fn each_further_failure_adds_to_what_is_not_repeated_and_what_is_left_out_is_sai
                 "\"added 3added 2added 4\"",
                 "[3 tool calls]",
                 "[2 calls answered from earlier attempts]",
-                "[made before and not asked for now: notes/add once]"
+                "[made before and not asked for now: notes/add once; the value may lack them]"
             ]
         );
         assert_eq!(lines(folder, "added"), ["1", "2", "3", "4"]);
@@ -271,14 +271,16 @@ fn reads_are_made_anew_unless_the_logged_ones_are_asked_for() {
     let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
     let mut client = Client::start(&configuration(folder.path()), &["--store", &store]);
     let program = "(notes/add {:line (str \"after \" (notes/list {:line \"\"}))})";
-    let run = run_of(&client.eval(&format!("{program} (/ 1 0)")));
+    let failed = client.eval(&format!("{program} (/ 1 0)"));
+    let run = run_of(&failed);
+    assert!(failed.text.contains("\"program\": \"…\", \"reads\": \"logged\"} goes on"), "{}", failed.text);
     let logged = json!({"run": run, "program": format!("{program} (/ 1 0)"), "reads": "logged"});
     let again = client.call("lisp_eval", logged);
     assert_eq!(again.record["attempt"]["answered"], json!(2), "{}", again.text);
     assert_eq!(lines(folder.path(), "added"), ["after 0"]);
     // Anew, the read has another result, so the call is another one; that it was made before is said.
     let anew = go_on(&mut client, &run, program);
-    assert!(anew.text.contains("[made before and not asked for now: notes/add once]"), "{}", anew.text);
+    assert!(anew.text.contains("[made before and not asked for now: notes/add once; "), "{}", anew.text);
     assert_eq!(lines(folder.path(), "added"), ["after 0", "after 1"]);
 }
 

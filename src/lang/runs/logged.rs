@@ -51,6 +51,11 @@ pub struct Timing {
 }
 
 impl Entry {
+    /// True for a call that changes nothing and has its reply.
+    fn is_read(&self) -> bool {
+        !self.is_change && matches!(&self.state, CallState::Done(reply) if reply.text().is_some())
+    }
+
     /// Creates the entry of a call that has not been made, with those arguments.
     pub fn new(id: CallId, server: Arc<str>, tool: Arc<str>, arguments: String) -> Entry {
         Entry {
@@ -292,11 +297,13 @@ impl Logged {
         earlier.iter_mut().for_each(|earlier| earlier.is_taken = false);
         let calls = calls.into_iter().filter(|entry| entry.answers.is_none());
         earlier.extend(calls.map(|entry| EarlierCall { attempt, entry, is_taken: false }));
-        let is_read = |entry: &Entry| {
-            !entry.is_change && matches!(&entry.state, CallState::Done(reply) if reply.text().is_some())
-        };
-        earlier.retain(|EarlierCall { entry, .. }| is_read(entry) || entry.happened() != Happened::No);
+        earlier.retain(|EarlierCall { entry, .. }| entry.is_read() || entry.happened() != Happened::No);
         Logged { earlier, draws, attempt: attempt.saturating_add(1), ..Logged::default() }
+    }
+
+    /// True if a read has a reply, which a further attempt can have again.
+    pub fn has_reads(&self) -> bool {
+        self.earlier.iter().map(|earlier| &earlier.entry).chain(&self.calls).any(Entry::is_read)
     }
 
     /// Returns the calls that have changed something, or may have, of this attempt and of those before.

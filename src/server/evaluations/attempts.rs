@@ -33,8 +33,8 @@ impl Beginning {
         Beginning { was_empty: session.bindings() == 0, has_data, note }
     }
 
-    /// Returns what is to be kept of a program that did not end well after it has made changes, or whose reply its client
-    /// will not receive, before its session is stored; `None` if nothing is.
+    /// Returns what is to be kept of a program that did not end well after it has made changes or as a further attempt, or
+    /// whose reply its client will not receive, before its session is stored; `None` if nothing is.
     pub(super) fn failed(
         &self,
         reply: &Reply,
@@ -48,7 +48,8 @@ impl Beginning {
             Status::Ok => is_lost,
             Status::Suspended | Status::Running => false,
         };
-        if !is_bad || !log.has_changes() {
+        // A client that was told to go on with a run can do so, also if its latest attempt has changed nothing.
+        if !is_bad || !(log.has_changes() || log.attempt() > 0) {
             return None;
         }
         let before = match persistence {

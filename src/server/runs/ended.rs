@@ -70,6 +70,7 @@ impl Runs {
         recording: Option<FinishedRecording>,
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
+        reply.has_logged_reads = failed.log.has_reads();
         let calls = FailedRun::calls_of(&failed.log);
         let identity = match &ended.run {
             Ok(identity) => identity.clone(),
