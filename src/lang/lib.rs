@@ -96,14 +96,14 @@ pub use convert::exact::{self, Exact, Scalar};
 pub use effects::{Attempt, CutOff, MadeCalls};
 pub use embed::{
     Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, FailedRun, Function, FunctionEntry,
-    NameError, NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError, Run, RunError,
-    SessionError, SettleError, Suspended, ToolEntry, Tools, World,
+    Layer, NameError, Next, NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError,
+    Run, RunError, SessionError, SettleError, Suspended, ToolEntry, Tools, World,
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use error::{Error, ErrorCode, Signal};
 pub use host::{
     CallId, CallIdError, CallRecord, Decision, OsRandom, Question, SeededRandom, SystemClock, TestClock, ToolError,
-    ToolErrorKind,
+    ToolErrorKind, ToolHints, ToolReply,
 };
 pub use machine::Machine;
 pub use meter::{Limits, Metered, outside, parse_size};
@@ -124,9 +124,7 @@ pub use environment::{Environment, Sandbox};
 #[doc(hidden)]
 pub use error::{Fault, Halt, TraceEntry};
 #[doc(hidden)]
-pub use host::{
-    Audience, Catalogue, Found, Happened, Host, NO_HANDLES, NO_RUNS, Server, Tool, ToolCall, ToolHints, ToolReply,
-};
+pub use host::{Audience, Catalogue, Found, Happened, Host, NO_HANDLES, NO_RUNS, Server, Tool, ToolCall};
 #[doc(hidden)]
 pub use index::{Hits, Index, Indexed};
 #[doc(hidden)]
@@ -160,12 +158,13 @@ pub mod internal {
     pub use crate::expand::{SPECIAL_FORMS, macro_names};
     pub use crate::host::meant;
     pub use crate::host::{NoHost, panic_text};
-    pub use crate::json::first_rounded;
+    pub use crate::json::{first_rounded, survives, unmarked};
     pub use crate::meter::{bytes, time};
     pub use crate::registry::Registry;
     pub use crate::reply::call_notes;
     pub use crate::value::map::kebab;
     pub use crate::value::names::{canonical, canonical_tool, writable};
+    pub use crate::value::print::readable;
     pub use crate::value::shape::Shape;
     pub use crate::{foreign_text, form, lexer, reader};
 }

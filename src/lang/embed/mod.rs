@@ -2,13 +2,15 @@
 //!
 //! An [`Engine`](crate::Engine) holds the language and the [functions](crate::EngineBuilder::function) that the program
 //! adds to it. A [`World`] holds what one evaluation can reach: its [`Tools`], clock, random numbers, output and
-//! [cancellation](CancelHandle). A [`Session`](crate::Session) runs programs in a world and keeps their definitions.
+//! [cancellation](CancelHandle), and the [`Layer`]s around its calls. A [`Session`](crate::Session) runs programs in a world and keeps their definitions.
 
 mod arguments;
 mod attempts;
 mod call;
 mod cancel;
+mod chain;
 mod function;
+mod layer;
 mod names;
 mod program;
 mod request;
@@ -23,6 +25,7 @@ pub use attempts::FailedRun;
 pub use call::{Call, Progress};
 pub use cancel::{CancelGuard, CancelHandle};
 pub use function::{Function, FunctionEntry};
+pub use layer::{Layer, Next};
 pub use names::RegisterError;
 pub(crate) use names::{canonical_name, split_name};
 pub use program::Program;

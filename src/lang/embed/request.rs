@@ -1,10 +1,10 @@
 //! Calls that are about to be made, on which the embedder decides.
 
-use crate::host::CallId;
+use crate::host::{CallId, Question, Tool, ToolCall};
 use crate::plan::Plan;
 use serde::Serialize;
 
-/// A call that is about to be made; see [`World::on_request`](crate::World::on_request).
+/// A call that is about to be made; see [`World::on_request`](crate::World::on_request) and [`Layer`](crate::Layer).
 #[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CallRequest<'c> {
@@ -21,6 +21,49 @@ pub struct CallRequest<'c> {
     /// The plan to which the run is [held](crate::Run::within).
     #[serde(skip)]
     pub plan: Option<&'c Plan>,
+    /// The time of the world's clock, in milliseconds since 1970.
+    #[serde(skip)]
+    pub now_millis: i64,
+    /// The call as the evaluation makes it.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub call: &'c ToolCall,
+    /// The tool as it was declared.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub declared: &'c Tool,
+}
+
+impl CallRequest<'_> {
+    /// Returns the question whether the call may be made, for that reason, a clause. `is_guarded` says that the values of
+    /// the arguments are the reason.
+    ///
+    /// ```
+    /// # #[global_allocator]
+    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+    /// use lispbox::lang::{Call, CallRequest, Engine, Layer, Next, NoArguments, Outcome, ToolReply, Tools, World};
+    ///
+    /// struct AskFirst;
+    ///
+    /// impl Layer for AskFirst {
+    ///     fn call(&self, request: &CallRequest<'_>, next: Next<'_>) -> ToolReply {
+    ///         match request.is_approved {
+    ///             true => next.call(request),
+    ///             false => ToolReply::Ask(Box::new(request.question("all calls are asked about".to_owned(), false))),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let mut tools = Tools::new();
+    /// tools.tool("mail/unread", |_: NoArguments, _: &Call| Ok(3));
+    /// let world = World::new(tools).layer(AskFirst);
+    /// let mut session = Engine::builder().build().unwrap().session();
+    /// assert!(matches!(session.run("(mail/unread)").eval::<u64>(&world).unwrap(), Outcome::Suspended(_)));
+    /// ```
+    pub fn question(&self, reason: String, is_guarded: bool) -> Question {
+        let ToolCall { id, server, tool, arguments, .. } = self.call.clone();
+        Question { id, server, tool, arguments, reason, is_guarded }
+    }
 }
 
 /// The decision on a [`CallRequest`].

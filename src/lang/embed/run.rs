@@ -491,6 +491,10 @@ impl<'s, 'd> Run<'s, 'd> {
             super::session::check_name(name).map_err(EvalError::Name)?;
         }
         check(session, world, resumed.as_ref())?;
+        if resumed.is_none() {
+            world.begins(program.text(), !inputs.is_empty());
+        }
+        let is_rendered = finish.is_none();
         let mut unfit = None;
         let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
             // A short program ends before the evaluator looks.
@@ -560,6 +564,7 @@ impl<'s, 'd> Run<'s, 'd> {
             suspended: None,
             failed: is_retryable.then(|| FailedRun::of(*status, program.text(), &limits, &log)).flatten(),
         };
+        world.ended(program.text(), is_rendered.then_some(&reply));
         reply.attempt = Attempt::of(&log, reply.status);
         if let Some(failed) = &session.report.failed {
             reply.made = failed.made();

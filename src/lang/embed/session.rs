@@ -12,7 +12,9 @@ use crate::error::render::halt_message;
 use crate::error::{Fault, Raised, Signal};
 use crate::form::Form;
 use crate::machine::Machine;
+use crate::meter::Limits;
 use crate::reply::Failure;
+use crate::runs::Logged;
 use crate::session::Session;
 use crate::snapshot::{FORMAT_ERROR, MISSING_ERROR, VERSION_ERROR};
 use serde::Serialize;
@@ -253,6 +255,22 @@ impl Session {
     /// code `ReplayDiverged` before anything is called.
     pub fn resume<'d>(&mut self, run: impl Into<Suspended>) -> Run<'_, 'd> {
         Run::resumed(self, run.into())
+    }
+
+    /// Makes a program wait in this session before it has begun: the decisions on its calls are taken first. `log` has the
+    /// questions.
+    ///
+    /// # Errors
+    /// Returns an error if the session cannot hold it.
+    #[doc(hidden)]
+    pub fn propose(&mut self, program: &str, limits: Limits, log: Logged) -> Result<Suspended, SessionError> {
+        let mark = self.start();
+        self.on_machine(|machine| {
+            machine.core.programs = mark.program;
+            machine.core.wait_for(mark.program, mark.turn);
+            Ok(())
+        })?;
+        Ok(Suspended::of(program, limits, mark, log))
     }
 
     /// Drops what the session keeps for a suspended run, which can then no longer be resumed.

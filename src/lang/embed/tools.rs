@@ -225,6 +225,12 @@ impl<'w> Tools<'w> {
         servers
     }
 
+    /// Returns the tools as they are declared.
+    #[doc(hidden)]
+    pub fn declared(&self) -> impl Iterator<Item = &Tool> {
+        self.entries.iter().map(|entry| &*entry.tool)
+    }
+
     fn server(&mut self, name: &str) -> &mut Server {
         let at = self.servers.iter().position(|server| server.name == name).unwrap_or_else(|| {
             self.servers.push(Server { name: name.to_owned(), description: String::new() });

@@ -4,7 +4,7 @@ use super::call::{Call, Progress};
 #[cfg(feature = "tokio")]
 use super::cancel::CancelGuard;
 use super::cancel::CancelHandle;
-use super::request::{Access, CallRequest};
+use super::layer::Layer;
 use super::spans::RunSpan;
 use super::suspended::Suspended;
 use super::tools::{ToolEntry, Tools};
@@ -24,9 +24,6 @@ use std::time::Duration;
 
 /// A closure that is told about something.
 type Observer<'w, T> = dyn Fn(&T) + Send + Sync + 'w;
-
-/// A closure that decides on calls.
-type Gate<'w> = dyn Fn(&CallRequest<'_>) -> Access + Send + Sync + 'w;
 
 /// A closure that asks a person.
 type Decider<'w> = dyn Fn(&Question) -> Decision + Send + Sync + 'w;
@@ -59,16 +56,16 @@ pub struct World<'w> {
     observe: Option<Box<Observer<'w, CallReport>>>,
     progress: Option<Box<dyn Fn(Progress) + Send + Sync + 'w>>,
     decide: Option<Box<Decider<'w>>>,
-    gate: Option<Box<Gate<'w>>>,
+    pub(super) layers: Vec<Box<dyn Layer + 'w>>,
 }
 
 /// One evaluation in a world. Several may share a world at the same time.
 pub(crate) struct Visit<'v, 'w> {
-    world: &'v World<'w>,
+    pub(super) world: &'v World<'w>,
     span: RunSpan,
     checkpoints: Option<Checkpoints<'v>>,
     /// The plan to which the run is held.
-    plan: Option<&'v Plan>,
+    pub(super) plan: Option<&'v Plan>,
     /// The calls that are in progress, and those that were abandoned before they began.
     running: Mutex<HashMap<CallId, CancelHandle>>,
     /// The calls that were made and have ended.
@@ -121,7 +118,7 @@ pub struct CallReport {
     pub tool: Arc<str>,
     /// The arguments: the text of a JSON object.
     pub arguments: String,
-    /// `ok`, or the error code; `asked` if the call waits for a decision.
+    /// `ok`, or the error code; `asked` if the call waits for a decision, `rehearsed` if a layer has collected it.
     pub outcome: &'static str,
     /// The size of the result as JSON text, in bytes.
     pub result_bytes: u64,
@@ -247,35 +244,6 @@ impl<'w> World<'w> {
         World { observe: Some(Box::new(observe)), ..self }
     }
 
-    /// Decides on each call of each tool before it is made. The closure can only narrow what the program may do: a tool
-    /// that [needs approval](crate::ToolEntry::needs_approval) needs it also if the call is allowed here. After a person has
-    /// approved a call, the closure is called again, with [`CallRequest::is_approved`]; a call that was approved in other
-    /// words is asked about anew. A panic in the closure denies the call.
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-    /// use lispbox::lang::{Access, Call, Engine, Outcome, Tools, World};
-    /// use std::collections::{HashMap, HashSet};
-    ///
-    /// let mut tools = Tools::new();
-    /// tools.tool("mail/send", |_: HashMap<String, String>, _: &Call| Ok("sent"));
-    /// let world = World::new(tools).on_request(|request| {
-    ///     if request.arguments.contains("@example.org") {
-    ///         return Access::Allow;
-    ///     }
-    ///     Access::Ask("the address is not one of ours".to_owned())
-    /// });
-    /// let mut session = Engine::builder().build().unwrap().session();
-    /// let ours = session.run("(mail/send {:to \"ann@example.org\"})").eval::<String>(&world).unwrap();
-    /// assert_eq!(ours.done().as_deref(), Some("sent"));
-    /// let other = session.run("(mail/send {:to \"eve@example.com\"})").eval::<String>(&world).unwrap();
-    /// assert!(matches!(other, Outcome::Suspended(_)));
-    /// ```
-    pub fn on_request(self, decide: impl Fn(&CallRequest<'_>) -> Access + Send + Sync + 'w) -> World<'w> {
-        World { gate: Some(Box::new(decide)), ..self }
-    }
-
     /// Passes the [progress](Call::progress) that tools report on.
     ///
     /// ```
@@ -317,7 +285,7 @@ impl<'w> World<'w> {
 
     /// Returns whether a person may have to decide on a call.
     pub(super) fn can_ask(&self) -> bool {
-        self.gate.is_some() || self.tools.entries.iter().any(|entry| entry.needs_approval)
+        !self.layers.is_empty() || self.tools.entries.iter().any(|entry| entry.needs_approval)
     }
 
     /// Returns a tool whose name a function has as well, among names in canonical spelling.
@@ -357,6 +325,11 @@ impl<'w> World<'w> {
     /// Returns whether the handle of the world was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+
+    /// Returns the time of the clock, in milliseconds since 1970.
+    pub(super) fn now_millis(&self) -> i64 {
+        self.clock.as_ref().map_or_else(|| SystemClock.now_millis(), |clock| clock.now_millis())
     }
 
     fn time(&self) -> Duration {
@@ -414,33 +387,8 @@ impl<'v, 'w> Visit<'v, 'w> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
     }
 
-    /// Returns the reply to a call that must not be made now.
-    fn refusal(&self, call: &ToolCall, entry: &ToolEntry<'_>) -> Option<ToolReply> {
-        let is_approved = call.approved.as_deref() == Some(&call.arguments);
-        let ToolCall { id, server, tool, arguments, .. } = call;
-        let access = match &self.world.gate {
-            Some(gate) => {
-                let request = CallRequest { id, server, tool, arguments, is_approved, plan: self.plan };
-                let decided = catch_unwind(AssertUnwindSafe(|| gate(&request)));
-                decided.unwrap_or_else(|payload| {
-                    Access::Deny(format!("the decision on it panicked: {}", panic_text(&*payload)))
-                })
-            }
-            None => Access::Allow,
-        };
-        let reason = match access {
-            Access::Deny(reason) => return Some(ToolReply::Denied(reason)),
-            _ if is_approved => return None,
-            Access::Ask(reason) => reason,
-            Access::Allow if entry.needs_approval => "this tool needs the approval of a person".to_owned(),
-            Access::Allow => return None,
-        };
-        let ToolCall { id, server, tool, arguments, .. } = call.clone();
-        Some(ToolReply::Ask(Box::new(Question { id, server, tool, arguments, reason, is_guarded: false })))
-    }
-
     /// Makes a call.
-    fn make(&self, call: ToolCall, entry: &ToolEntry<'_>) -> ToolReply {
+    pub(super) fn make(&self, call: ToolCall, entry: &ToolEntry<'_>) -> ToolReply {
         let hints = &entry.tool.hints;
         let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
         let checkpoints = self.checkpoints.as_ref().filter(|_| !is_harmless);
@@ -510,13 +458,14 @@ impl Host for Visit<'_, '_> {
                 call.server, call.tool
             )));
         };
-        match self.refusal(&call, entry) {
-            Some(refusal) => {
-                self.observe(&self.report(call, self.world.time(), &refusal));
-                refusal
-            }
-            None => self.make(call, entry),
+        if self.world.layers.is_empty() && !entry.needs_approval {
+            return self.make(call, entry);
         }
+        let (reply, is_made) = self.through_layers(&call, entry);
+        if !is_made {
+            self.observe(&self.report(call, self.world.time(), &reply));
+        }
+        reply
     }
 
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {
@@ -541,7 +490,7 @@ impl Host for Visit<'_, '_> {
     }
 
     fn now_millis(&self) -> i64 {
-        self.world.clock.as_ref().map_or_else(|| SystemClock.now_millis(), |clock| clock.now_millis())
+        self.world.now_millis()
     }
 
     fn random(&self) -> u64 {

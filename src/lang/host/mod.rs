@@ -73,7 +73,14 @@ impl ToolCall {
     }
 }
 
-/// The outcome of a tool call.
+/// The outcome of a tool call, as a [`Layer`](crate::Layer) sees it.
+///
+/// ```
+/// use lispbox::lang::ToolReply;
+///
+/// let reply = ToolReply::Json("[1, 2]".to_owned());
+/// assert_eq!((reply.outcome(), reply.bytes(), reply.text()), ("ok", 6, Some("[1, 2]")));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToolReply {
     /// A result that is JSON text.
@@ -301,6 +308,12 @@ pub struct Tool {
 /// A server's claims about a tool's effects; `None` where it makes none. A server may be wrong.
 ///
 /// The names and meanings are those of MCP's tool annotations, without their defaults.
+///
+/// ```
+/// use lispbox::lang::ToolHints;
+///
+/// assert_eq!(ToolHints::default(), ToolHints { read_only: None, destructive: None, idempotent: None });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolHints {
     /// The tool modifies nothing.

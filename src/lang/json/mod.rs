@@ -3,9 +3,11 @@
 mod exact;
 mod parse;
 mod unclosed;
+mod unmarked;
 mod write;
 
 pub use exact::{first_rounded, survives};
 pub use parse::{parse, parse_exactly, parse_marked};
 pub use unclosed::Unclosed;
+pub use unmarked::unmarked;
 pub use write::{Layout, to_serde, write, write_string};

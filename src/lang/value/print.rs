@@ -523,6 +523,13 @@ pub fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Prints data as the reader reads it back.
+pub fn readable(value: &Value) -> String {
+    let mut printer = Printer::new(usize::MAX / 2, true);
+    let Ok(_): Result<bool, Infallible> = printer.print(value, &mut Free);
+    printer.out
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printer = Printer::new(usize::MAX / 2, false);
