@@ -40,9 +40,9 @@
 //! tools with a scripted model.
 //!
 //! # Code layout
-//! The crates and modules are layers: `lang` ← `store`, `worker` ← `server` ← the command line. The compiler enforces
-//! the first arrow, since the language is a crate of its own; `tests/layers.rs` enforces the layers within it and within
-//! the server. A module with submodules is `x/mod.rs`; the unit tests of a module are its submodule `tests`, in the same
+//! The crates and modules are layers: `lang` ← `policy`, `store`, `worker` ← `server` ← the command line. The compiler
+//! enforces that of `lang` and `policy`, which are crates of their own; `tests/layers.rs` enforces the layers within them
+//! and within the server. A module with submodules is `x/mod.rs`; the unit tests of a module are its submodule `tests`, in the same
 //! file or, if they are long, in `tests.rs`.
 //! - [`lang`] (crate `lispbox-lang`, `src/lang`): the language; independent of tokio, MCP, files and clocks. Its page
 //!   lists its layers and explains the terms used in its code.
@@ -70,8 +70,10 @@
 //! - `lang::runs`: the log of a run's host calls, and the host that answers logged calls, by which a run that waits for
 //!   a person is suspended and resumed.
 //! - [`lang::Session`], `lang::evaluation`, `lang::reply`: programs run form by form; the single record of an evaluation.
+//! - `policy` (crate `lispbox-policy`, `src/policy`, feature `policy`): decides on tool calls: rules, guards by the origins
+//!   of values, grants, rehearsals; for the server, and as a layer of the calls of an embedder.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
-//!   configuration, policy, audit, logs, metrics. Its page lists its layers.
+//!   configuration, consent, audit, logs, metrics. Its page lists its layers.
 //! - `store` (feature `store`): session storage across calls, processes and machines: leases and versions; SQLite, Redis
 //!   and PostgreSQL (features `sqlite`, `redis`, `postgres`).
 //! - `worker` (feature `worker`, Linux): the second layer of isolation: sessions in worker processes that the kernel
@@ -106,6 +108,9 @@
 
 #[doc(inline)]
 pub use lispbox_lang as lang;
+#[cfg(feature = "policy")]
+#[doc(inline)]
+pub use lispbox_policy as policy;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "store")]

@@ -60,10 +60,15 @@ def check(tag: str | None) -> list[str]:
     reasons = []
     if tag is not None and tag != f"v{VERSION}":
         reasons.append(f"the tag is `{tag}`, and the version in Cargo.toml `{VERSION}`")
-    language = tomllib.loads((ROOT / "src/lang/Cargo.toml").read_text())["package"]["name"]
-    required = _CARGO["dependencies"][language]["version"]
-    if required != f"={VERSION}":
-        reasons.append(f"Cargo.toml requires {language} `{required}`; expected `={VERSION}`")
+    policy = tomllib.loads((ROOT / "src/policy/Cargo.toml").read_text())
+    for place, dependencies, crate in [
+        ("Cargo.toml", _CARGO["dependencies"], "lispbox-lang"),
+        ("Cargo.toml", _CARGO["dependencies"], "lispbox-policy"),
+        ("src/policy/Cargo.toml", policy["dependencies"], "lispbox-lang"),
+    ]:
+        required = dependencies[crate]["version"]
+        if required != f"={VERSION}":
+            reasons.append(f"{place} requires {crate} `{required}`; expected `={VERSION}`")
     if "repository" not in _CARGO["package"]:
         reasons.append("Cargo.toml names no `repository`, which `cargo binstall` needs to find the downloads")
     try:

@@ -65,8 +65,8 @@ def steps(packages: Path) -> list[Step]:
             ["skopeo", "inspect", "--raw", f"docker://{IMAGE}:{VERSION}"],
         ),
     ]
-    # `lispbox` depends on the language.
-    for crate in ["lispbox-lang", "lispbox"]:
+    # Each depends on those before it.
+    for crate in ["lispbox-lang", "lispbox-policy", "lispbox"]:
         out.append(
             Step(
                 f"crates.io: {crate}",

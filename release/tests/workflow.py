@@ -30,7 +30,8 @@ class Uploads(Case):
         names = [step.name for step in steps(everything())]
         for target in TARGETS:
             self.assertLess(names.index(f"npm: @lispbox/{target.npm}"), names.index("npm: lispbox"))
-        self.assertLess(names.index("crates.io: lispbox-lang"), names.index("crates.io: lispbox"))
+        self.assertLess(names.index("crates.io: lispbox-lang"), names.index("crates.io: lispbox-policy"))
+        self.assertLess(names.index("crates.io: lispbox-policy"), names.index("crates.io: lispbox"))
         files = names.index("release: published")
         for later in ["Homebrew", "Scoop", "crates.io: lispbox", "registry of MCP servers"]:
             self.assertLess(files, names.index(later))

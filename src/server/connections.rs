@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -14,10 +14,10 @@ use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
-use crate::server::origins::Origins;
 use crate::server::policy::{Approver, Grants, LaterCalls, Take, TakenCall};
-use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::system;
+use lispbox_policy::internal::Origins;
+use lispbox_policy::{Rehearsal, internal::ChangeSet};
 
 /// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: do not drop it on a
 /// thread of another runtime.
@@ -38,54 +38,43 @@ pub struct SessionOrigins {
 
 impl Default for SessionOrigins {
     fn default() -> SessionOrigins {
-        SessionOrigins { origins: Arc::new(Origins::new()), allowed: Arc::default() }
+        SessionOrigins { origins: Arc::new(Origins::default()), allowed: Arc::default() }
     }
 }
 
 /// The words for a call that was allowed together with an earlier one.
 const ALLOWED: &str = "a person has allowed it for this session";
 
-/// The later calls that a person has allowed in one session, in memory.
+/// The later calls that a person has allowed in one session, in memory, for as long as it lasts.
 #[derive(Default)]
-struct Remembered(Mutex<Vec<Allowed>>);
-
-/// The calls of a tool, or those with these arguments.
-struct Allowed {
-    server: Arc<str>,
-    tool: Arc<str>,
-    arguments: Option<String>,
-}
+struct Remembered(Mutex<lispbox_policy::internal::Grants>);
 
 impl Remembered {
-    fn covers(&self, asked: &lang::Question) -> bool {
-        let allowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_of_tool = |allowed: &&Allowed| allowed.server == asked.server && allowed.tool == asked.tool;
-        allowed.iter().filter(is_of_tool).any(|allowed| match &allowed.arguments {
-            Some(arguments) => *arguments == asked.arguments,
-            // A decision about the tool in general was made without knowledge of these values.
-            None => !asked.is_guarded,
-        })
+    /// No grant ends while the session lasts, so the time does not matter.
+    const NOW: i64 = 0;
+
+    fn grants(&self) -> MutexGuard<'_, lispbox_policy::internal::Grants> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Grants for Remembered {
     fn covering(&self, asked: &[lang::Question]) -> Result<Vec<Option<String>>, String> {
-        Ok(asked.iter().map(|asked| self.covers(asked).then(|| ALLOWED.to_owned())).collect())
+        let grants = self.grants();
+        Ok(asked.iter().map(|asked| grants.covers(asked, Remembered::NOW).then(|| ALLOWED.to_owned())).collect())
     }
 
     fn take(&self, asked: &lang::Question) -> Result<Take, String> {
-        Ok(match self.covers(asked) {
+        Ok(match self.grants().take(asked, Remembered::NOW) {
             true => Take::Taken(TakenCall { by: ALLOWED.to_owned(), holds: Arc::new(|| Ok(true)) }),
             false => Take::Uncovered,
         })
     }
 
     fn give(&self, asked: &lang::Question, later: LaterCalls) -> Result<(), String> {
-        let arguments = (later == LaterCalls::SameArguments).then(|| asked.arguments.clone());
-        let (server, tool) = (Arc::clone(&asked.server), Arc::clone(&asked.tool));
-        let allowed = Allowed { server, tool, arguments };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(allowed);
-        Ok(())
+        let terms = (None, later == LaterCalls::SameArguments);
+        let given = self.grants().give(asked, (Remembered::NOW, i64::MAX), terms, "");
+        given.map(drop).map_err(|problem| problem.to_string())
     }
 }
 

@@ -3,15 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::lang::internal::closest;
+use lispbox_policy::internal::Problem;
 
 use super::secrets::{credentials_in, names_a_secret};
-use super::text::cut;
 
-/// Returns a field; `null` counts as absent.
-pub(in crate::server) fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
-    fields.get(key).filter(|value| !value.is_null())
-}
+pub(in crate::server) use lispbox_policy::internal::{given, scalar};
 
 /// Checks that all fields are known; `place` is the prefix of the key in the path of an unknown one.
 pub(in crate::server) fn known_keys(
@@ -19,13 +15,7 @@ pub(in crate::server) fn known_keys(
     known: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
     place: &str,
 ) -> Result<(), Wrong> {
-    let known = known.into_iter();
-    let Some(key) = fields.keys().find(|key| !known.clone().any(|known| known == key.as_str())) else { return Ok(()) };
-    let meant = match closest(key, known.clone()) {
-        Some(close) => format!("did you mean `{close}`?"),
-        None => format!("known are `{}`", known.collect::<Vec<_>>().join("`, `")),
-    };
-    Err(Wrong { path: format!("{place}{key}"), message: format!("there is no such key; {meant}") })
+    lispbox_policy::internal::known_keys(fields, known, place).map_err(Wrong::from)
 }
 
 /// A value of the wrong shape: its path and what is wrong.
@@ -34,9 +24,26 @@ pub(in crate::server) struct Wrong {
     pub(in crate::server) message: String,
 }
 
+impl From<lispbox_policy::internal::Wrong> for Wrong {
+    fn from(wrong: lispbox_policy::internal::Wrong) -> Wrong {
+        let path = wrong.path;
+        let message = match wrong.problem {
+            Problem::Said(message) => message,
+            Problem::Kind { expected, came } => mismatch(&path, &expected, &came),
+        };
+        Wrong { path, message }
+    }
+}
+
 /// Builds the error for a value of the wrong kind, which shows no credential.
 pub(in crate::server) fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
     let path = path.into();
+    let message = mismatch(&path, expected, came);
+    Err(Wrong { path, message })
+}
+
+/// Describes a value of the wrong kind at a path.
+fn mismatch(path: &str, expected: &str, came: &Value) -> String {
     let key = path.rsplit('.').next().unwrap_or_default();
     let came = match came {
         Value::String(_) | Value::Number(_) if names_a_secret(key) => "a value that is not shown".to_owned(),
@@ -44,7 +51,7 @@ pub(in crate::server) fn wrong<T>(path: impl Into<String>, expected: &str, came:
         Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a string that is not shown".to_owned(),
         other => kind(other),
     };
-    Err(Wrong { path, message: format!("expected {expected}, got {came}") })
+    format!("expected {expected}, got {came}")
 }
 
 /// True for the keys of a server whose values are often credentials of any form.
@@ -53,26 +60,13 @@ fn holds_secrets(key: &str) -> bool {
     ["args", "env", "headers", "query", "url"].contains(&name)
 }
 
-/// Converts numbers and booleans to text, since users write `"env": {"PORT": 8080}`.
-pub(in crate::server) fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
-    }
-}
-
 /// Describes a JSON value, for the second half of "expected …, got …".
 pub(in crate::server) fn kind(value: &Value) -> String {
     match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => format!("the boolean `{value}`"),
-        Value::Number(number) => format!("the number `{number}`"),
         // A credential in the wrong place must not be shown.
-        Value::String(text) if credentials_in(text).is_empty() => format!("the string {:?}", cut(text, 60)),
-        Value::String(text) => format!("a string of {} bytes, which looks like a credential", text.len()),
-        Value::Array(items) => format!("an array of {}", items.len()),
-        Value::Object(fields) => format!("an object of {}", fields.len()),
+        Value::String(text) if !credentials_in(text).is_empty() => {
+            format!("a string of {} bytes, which looks like a credential", text.len())
+        }
+        other => lispbox_policy::internal::kind(other),
     }
 }

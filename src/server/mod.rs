@@ -15,10 +15,9 @@
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
 //! | pins | `pins`: how the servers declared their tools when these were first seen, and which changes a person has accepted |
 //! | rules and records | `config`: the configuration: files, their formats, and the servers in them. `audit`: the hash-chained record of all calls |
-//! | policy | `policy`: decides which tools may be called, whether a person is asked, and how often |
+//! | policy | `policy`: the rules of the crate `lispbox-policy`, and the consent of a person to the calls that they ask about |
 //! | shared | `quarantine`: detects third-party text that reads like instructions to a model. `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
 //! | secrets | `secrets`: redacts all output |
-//! | origins | `origins`: which texts the tools, the user and the programs of a session have given |
 //! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
 //!
 //! # The way of a tool call
@@ -32,7 +31,8 @@
 //! 7. `transport`: `downstream::tool_transport` redacts the reply, `downstream::connection` has the request.
 //! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.
 //!
-//! The modules could also be crates, which would let the compiler enforce the order and build policy, configuration and
+//! What needs neither tokio nor rmcp to decide on a call is in the crate `lispbox-policy`: rules, guards, the origins of
+//! values, and rehearsals. The other modules could also be crates, which would let the compiler enforce the order and build policy, configuration and
 //! audit while rmcp is still compiling. It was not done: the library takes 55 s of a cold build whose critical path
 //! passes through rmcp anyway, most items would have to become `pub`, and every crate would have to be published.
 //!
@@ -50,7 +50,6 @@ mod evaluations;
 mod fields;
 mod http;
 mod identity;
-mod origins;
 mod pins;
 mod policy;
 mod protocol;
@@ -81,6 +80,8 @@ pub use evaluations::keyed::{KeyedReply, KeyedRuns, RunCalls};
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_approvals, serve_http};
+pub use lispbox_policy::internal::ChangeSet;
+pub use lispbox_policy::{GrantTerms, LONGEST_GRANT, Rehearsal};
 pub use pins::{DiffLine, PinReport, Pins, Review};
 pub use policy::{
     Answer, Approver, Decision, Effect, LaterCalls, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict,
@@ -90,10 +91,9 @@ pub use protocol::replies::ReplyForm;
 pub use quarantine::Quarantine;
 pub use runs::LONGEST_RUN_KEY;
 pub use runs::attempts::EndedAttempt;
-pub use runs::grants::{Grant, GrantTerms, GrantedCall, LONGEST_GRANT, ListedGrant, StoredGrants};
+pub use runs::grants::{Grant, GrantedCall, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::recorded::{RecordOptions, Recorded, fingerprint};
-pub use runs::rehearsal::{ChangeSet, Rehearsal};
 pub use runs::stored::{DecisionRecord, OpenCall, StoredRun};
 pub use runs::summary::RunState;
 pub use secrets::Secrets;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::de::IgnoredAny;
 
-use crate::server::runs::grants::{Grant, GrantTerms, StoredGrants};
+use lispbox_policy::GrantTerms;
+
+use crate::server::runs::grants::{Grant, StoredGrants};
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::lang::{CallState, Logged, Reply, Status, ToolReply};
+use lispbox_policy::internal::{Origins, shown};
+
+use crate::lang::{CallState, Logged, Reply, ToolReply};
 use crate::server::downstream::Downstreams;
-use crate::server::origins::Origins;
 use crate::server::policy::Policy;
 
 /// The origins of the values of a session, and the guards that ask for them.
@@ -55,17 +56,4 @@ impl Guarded {
 pub(in crate::server) fn received(origins: &Origins, program: &str, reply: &Reply) {
     let (program, shown) = shown(program, reply);
     origins.add_other_reading(program, &shown);
-}
-
-/// Returns what a reply shows, and the program whose words it may repeat.
-fn shown<'p>(program: &'p str, reply: &Reply) -> (&'p str, String) {
-    // The questions of a program that waits, and the calls of a rehearsal, show arguments.
-    if reply.status == Status::Suspended || reply.rehearsed.is_some() {
-        return ("", "arguments".to_owned());
-    }
-    let values = reply.earlier.iter().map(|earlier| &*earlier.value).chain(reply.value.as_deref());
-    let notes = reply.calls.iter().filter_map(|call| call.note.as_deref());
-    let failure = reply.failure.as_ref().map(|failure| &*failure.rendered);
-    let texts = values.chain([&*reply.prints]).chain(notes).chain(failure);
-    (program, texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
 }

@@ -9,8 +9,8 @@ use crate::server::downstream::Downstreams;
 use crate::server::identity::Identity;
 use crate::server::policy::Consent;
 use crate::server::runs::Repeats;
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::sessions::requests::SessionRequests;
+use lispbox_policy::Rehearsal;
 
 use super::activity::Activity;
 use super::guarded::Guarded;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::lang::ToolReply;
 use crate::server::policy::Effect;
-use crate::server::runs::rehearsal::Rehearsal;
+use lispbox_policy::Rehearsal;
 
 use super::layer::{Answer, Call, Layer, Next};
 

@@ -15,15 +15,15 @@ use crate::server::audit::{AuditLog, AuditOptions};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::identity::Identity;
-use crate::server::origins::Origins;
 use crate::server::pins::Pins;
 use crate::server::policy::{Consent, Grants, LaterCalls, Take, TakenCall, no_approver};
 use crate::server::runs::Repeats;
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::requests::SessionRequests;
 use crate::store::{Key, Lease, TakenLease};
+use lispbox_policy::Rehearsal;
+use lispbox_policy::internal::Origins;
 
 /// A reason for which a call is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl World {
         }
         let given_arguments = given.arguments.clone();
         let identity = Arc::new(Identity { principal: "ann".to_owned(), ..Identity::default() });
-        let origins = Arc::new(Origins::new());
+        let origins = Arc::new(Origins::default());
         let guarded = Guarded::new(&downstreams, &origins);
         let grants = with(Obstacle::GrantRevoked).then(|| Arc::new(Revoked) as Arc<dyn Grants>);
         let consent = Consent::new(Arc::clone(&identity), Arc::new(no_approver()));

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::lang::internal::closest;
 use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
-use crate::server::policy::ToolPattern;
-use crate::server::text::{is_unreadable, one_line};
+use crate::server::policy::{ToolPattern, is_unreadable};
+use crate::server::text::one_line;
 
 use super::env_file;
 use super::variables::{Scope, expand};

@@ -285,10 +285,10 @@ impl Configuration {
             Err(_) if is_a_clients(&root) => {
                 configuration.warnings.push(format!("{file}: ignored `tools`, which belongs to the client"));
             }
-            read => read.map_err(|wrong| error(&wrong.path, wrong.message))?,
+            read => read.map_err(Wrong::from).map_err(|wrong| error(&wrong.path, wrong.message))?,
         }
         let read = configuration.policy.read_policy(root.get("policy"), "policy", file);
-        read.map_err(|wrong| error(&wrong.path, wrong.message))?;
+        read.map_err(Wrong::from).map_err(|wrong| error(&wrong.path, wrong.message))?;
         let idle = root.get("execution").and_then(|fields| fields.get("idle_seconds")).filter(|value| !value.is_null());
         let idle = idle.map(|value| entry::idle_seconds("execution.idle_seconds", value)).transpose();
         configuration.idle = idle.map_err(|wrong| error(&wrong.path, wrong.message))?;
@@ -451,7 +451,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         ["timeout_seconds", "max_output_bytes", "idle_seconds", "prefetch", "inherit", "limits"],
         "execution.",
     )?;
-    let mut set = |path: String, name: &str, text: String| {
+    let mut set = |path: String, name: &str, text: String| -> Result<(), Wrong> {
         Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
         limits.insert(name.to_owned(), text);
         Ok(())

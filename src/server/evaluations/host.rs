@@ -21,9 +21,9 @@ use crate::server::downstream::Downstreams;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Consent, Grants, no_approver};
-use crate::server::runs::rehearsal::{ChangeSet, Rehearsal};
 use crate::server::runs::{MOST_LOGGED, Repeats};
 use crate::server::sessions::requests::SessionRequests;
+use lispbox_policy::{Rehearsal, internal::ChangeSet};
 
 /// Describes all runs of a principal that have not ended, or one of them, as JSON text.
 pub(in crate::server) type RunStatus = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;

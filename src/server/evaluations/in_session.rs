@@ -11,13 +11,13 @@ use crate::server::identity::Identity;
 use crate::server::policy::Grants;
 use crate::server::runs::grants::SessionGrants;
 use crate::server::runs::planned::PlanGrants;
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, Resumption, RunKey, not_resumed};
 use crate::server::sessions::persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::server::telemetry::log;
 use crate::store::Problem;
+use lispbox_policy::Rehearsal;
 
 use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
 use super::{Caller, Evaluations, Hosted, Turn, hints};

@@ -8,12 +8,12 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::identity::{LOCAL, sha256_of_json};
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{FoundRun, Free, Resumption, RunKey, RunSession, Runs, not_resumed};
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionBounds};
 use crate::store::{LOOK, Store};
+use lispbox_policy::Rehearsal;
 
 use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
 use super::waits::LONGEST_LEASE;

@@ -56,7 +56,6 @@ use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
 use crate::server::identity::{Identity, sha256};
 use crate::server::policy::{Approver, Grants};
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, Repeats, Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -66,6 +65,7 @@ use crate::server::sessions::{Ended, Entry, Sessions};
 use crate::server::system::random;
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
+use lispbox_policy::Rehearsal;
 
 /// The caller of an evaluation, with the session that a call without a handle uses.
 pub(in crate::server) struct Caller {

@@ -17,7 +17,6 @@ use crate::server::calls::activity::Activity;
 use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
 use crate::server::runs::planned::PlanGrants;
-use crate::server::runs::rehearsal::Rehearsal;
 use crate::server::runs::{AskedRun, Free, ResumedRun, Resumption, RunKey, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
@@ -25,6 +24,7 @@ use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::store::Key;
+use lispbox_policy::Rehearsal;
 
 use super::unwritten;
 use super::waits::LONGEST_LEASE;

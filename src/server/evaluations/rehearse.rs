@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lang::{Environment, Host, Recorder, Rehearsed, RunLog, Status};
 use crate::server::admission::request::Refused;
-use crate::server::runs::rehearsal::Rehearsal;
+use lispbox_policy::Rehearsal;
 
 use super::program::{Finished, ProgramRun};
 

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::lang::{self, CallId, Tool, ToolCall, ToolReply};
-use crate::server::identity::Identity;
-use crate::server::origins::Origins;
+use lispbox_policy::internal::{Approval, Caller, JudgedCall, Judgement, Origins, name_of};
 
-use super::guards::Objection;
-use super::quotas::Caller;
-use super::{Counts, Decision, LaterCalls, Policy, Question, ToolName, Verdict, name_of};
+use crate::lang::{self, CallId, SystemClock, Tool, ToolCall, ToolReply};
+use crate::server::identity::Identity;
+
+use super::{Counts, LaterCalls, Policy, Question, ToolName};
 
 /// Maximum time for a person to answer. The evaluation may end earlier because of its limit `total`.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -209,43 +208,33 @@ impl Consent {
     /// Decides as [`Consent::to`] does, without grants.
     pub(super) fn by_policy(&self, call: &IntendedCall<'_>, policy: &Policy, counts: &Counts) -> Ruling {
         let IntendedCall { given, tool, name, .. } = *call;
-        let Decision { verdict, rule } = match call.is_checked {
-            true => policy.decide_on(name, &tool.hints),
-            false => policy.decide_unchecked(name, &tool.hints),
+        let arguments = || Value::Object(call.arguments.clone()).to_string();
+        let judged = JudgedCall {
+            name,
+            hints: &tool.hints,
+            schema: &tool.input_schema,
+            arguments: call.arguments,
+            is_checked: call.is_checked,
+            approval: match &given.approved {
+                None => Approval::None,
+                Some(approved) if approved.as_bytes() == arguments().as_bytes() => Approval::These,
+                Some(_) => Approval::Others,
+            },
         };
-        if verdict == Verdict::Deny {
-            return Ruling::denied(rule);
-        }
-        let objection = policy.objection(name, &tool.input_schema, call.arguments, self.origins.as_deref());
-        let objection = match objection {
-            Some(Objection { verdict: Verdict::Deny, rule }) => return Ruling::denied(rule),
-            objection => objection,
-        };
-        let arguments = || Value::Object(call.arguments.clone());
-        // The person has seen these arguments, and the call was counted when they were asked.
-        if let Some(approved) = &given.approved
-            && approved.as_bytes() == arguments().to_string().as_bytes()
-        {
-            return self.allowed(format!("{rule}; a person said yes"), call);
-        }
-        let caller = Caller { tool: name, principal: &self.identity.principal };
-        let now = Instant::now();
-        // A covered call was counted when it was asked about.
-        if !self.covered().contains(&given.id) {
-            let own = self.counts.take(policy, true, caller, now);
-            if let Err(used_up) = own.and_then(|()| counts.take(policy, false, caller, now)) {
-                return Ruling::denied(used_up);
+        let count = || {
+            // A covered call was counted when it was asked about.
+            if self.covered().contains(&given.id) {
+                return Ok(());
             }
-        }
-        let is_guarded = objection.is_some();
-        // What a person has approved are other arguments, as of a rehearsal: these are asked about, whatever the policy.
-        if verdict == Verdict::Allow && !is_guarded && given.approved.is_none() {
-            return self.allowed(rule, call);
-        }
-        let rule = match (objection, verdict) {
-            (Some(objection), _) => objection.rule,
-            (None, Verdict::Allow) => "the arguments are not those that a person has approved".to_owned(),
-            (None, _) => rule,
+            let caller = Caller { tool: name, principal: &self.identity.principal };
+            let now = SystemClock.monotonic();
+            self.counts.take(policy, true, caller, now)?;
+            counts.take(policy, false, caller, now)
+        };
+        let (rule, is_guarded) = match policy.judge(&judged, self.origins.as_deref(), count) {
+            Judgement::Denied(rule) => return Ruling::denied(rule),
+            Judgement::Allowed(rule) => return self.allowed(rule, call),
+            Judgement::Asked { rule, is_guarded } => (rule, is_guarded),
         };
         let place = if call.file.is_empty() { "the configuration" } else { name_of(call.file) };
         let advice = match is_guarded {
@@ -258,14 +247,14 @@ impl Consent {
             id: given.id.clone(),
             server: tool.server.as_str().into(),
             tool: tool.name.as_str().into(),
-            arguments: arguments().to_string(),
+            arguments: arguments(),
             reason: rule.clone(),
             is_guarded,
         };
         let refused = match self.question(&asked).unshowable() {
             Some(why) => ToolReply::Unapproved(format!("{rule}; {why}; {advice}")),
             None => {
-                let deadline = now + call.remaining.saturating_sub(MARGIN).min(PATIENCE);
+                let deadline = Instant::now() + call.remaining.saturating_sub(MARGIN).min(PATIENCE);
                 self.asked().insert(given.id.clone(), Asked { rule: rule.clone(), advice, deadline });
                 ToolReply::Ask(Box::new(asked))
             }

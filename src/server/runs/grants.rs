@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use lispbox_policy::GrantTerms;
 use serde::{Deserialize, Serialize};
 
 use crate::lang::Question;
@@ -23,9 +24,6 @@ const VERSION: u32 = 1;
 
 /// The time for which a revocation waits for a process that counts a call.
 const PATIENCE: Duration = Duration::from_secs(LEASE.as_secs() + 2);
-
-/// The longest time for which a grant lasts.
-pub const LONGEST_GRANT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The time for which a grant lasts that is given in a form, unless its session ends before.
 const IN_A_FORM: Duration = Duration::from_secs(24 * 60 * 60);
@@ -77,17 +75,6 @@ pub struct GrantedCall {
     pub arguments: String,
 }
 
-/// The bounds of a grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GrantTerms {
-    /// The time for which it lasts, at most [`LONGEST_GRANT`].
-    pub period: Duration,
-    /// The number of calls that it covers; `None` for any number.
-    pub count: Option<u32>,
-    /// True if it covers only calls with the same arguments in the same session.
-    pub is_for_these_arguments: bool,
-}
-
 impl Grant {
     /// Creates the grant that a person gives when they approve that call of a run.
     ///
@@ -98,12 +85,7 @@ impl Grant {
         if is_for_these_arguments && call.question.planned.is_some() {
             return Err("a plan has no arguments for which a grant could hold".to_owned());
         }
-        if period.is_zero() || period > LONGEST_GRANT {
-            return Err("a grant lasts for at least one second and at most 30 days".to_owned());
-        }
-        if count == Some(0) {
-            return Err("a grant covers at least one call".to_owned());
-        }
+        terms.check().map_err(|problem| problem.to_string())?;
         let call_as_sent =
             GrantedCall { session: sha256(run.session().as_bytes()), arguments: call.question.arguments.to_string() };
         Ok(Grant {

@@ -40,7 +40,6 @@ pub(in crate::server) mod listing;
 pub(in crate::server) mod planned;
 mod proposed;
 pub(in crate::server) mod recorded;
-pub(in crate::server) mod rehearsal;
 mod repeats;
 mod resumed;
 mod running;

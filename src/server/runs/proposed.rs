@@ -5,9 +5,9 @@ use crate::server::sessions::Entry;
 use crate::store;
 
 use super::planned::{PlanTerms, asked};
-use super::rehearsal::ChangeSet;
 use super::stored::{Start, StoredRun};
 use super::{RunKey, Runs};
+use lispbox_policy::internal::ChangeSet;
 
 impl Runs {
     /// Stores the calls of a rehearsal of a program in that session, as a run that waits for a person. Returns its

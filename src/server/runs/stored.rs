@@ -22,8 +22,8 @@ use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
 use super::attempts::Attempts;
 use super::planned::PlanTerms;
 use super::recorded::{FinishedRecording, RecordOptions, Recorded};
-use super::rehearsal::ChangeSet;
 use super::summary::{RunState, RunSummary, now};
+use lispbox_policy::internal::ChangeSet;
 
 /// The version of the first line.
 const VERSION: u32 = 1;

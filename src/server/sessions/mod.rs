@@ -19,8 +19,8 @@ use crate::lang::Environment;
 use crate::lang::internal::foreign_text;
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
-use crate::server::origins::Origins;
 use crate::store::Key;
+use lispbox_policy::internal::Origins;
 
 /// The number of handles of ended sessions that are remembered for each principal, to report why they are invalid.
 const REMEMBERED: usize = 1_000;
@@ -208,7 +208,7 @@ impl Entry {
             session: Arc::new(tokio::sync::Mutex::new(session)),
             facts: Mutex::new(facts),
             stored: Mutex::new(stored),
-            origins: Arc::new(Origins::new()),
+            origins: Arc::new(Origins::default()),
         }
     }
 
@@ -251,7 +251,7 @@ impl Entry {
         let (text, origins) = Origins::split(text)?;
         session.decode(text)?;
         let is_known = origins.is_some();
-        self.origins.replace(origins.unwrap_or_else(Origins::new));
+        self.origins.replace(origins.unwrap_or_default());
         if !is_known {
             self.origins.unwatched();
         }
