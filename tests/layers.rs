@@ -77,7 +77,7 @@ const LANGUAGE: House = House {
 const POLICY: House = House {
     root: "src/policy",
     without: &[],
-    layers: &[&["fields", "origins"], &["rules"], &["judgement"], &["grants", "rehearsal"]],
+    layers: &[&["fields", "origins"], &["rules"], &["judgement"], &["grants", "rehearsal"], &["monitor"]],
     cycles: &[("rules", 5)],
     least: (30, 60),
 };

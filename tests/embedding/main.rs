@@ -8,6 +8,10 @@ mod examples;
 #[cfg(feature = "server")]
 mod guards;
 mod interface;
+#[cfg(feature = "policy")]
+mod policy;
+#[cfg(feature = "policy")]
+mod rehearsals;
 mod resuming;
 mod retrying;
 mod values;
