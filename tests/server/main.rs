@@ -29,6 +29,8 @@ mod awaited_runs;
 mod bounds;
 mod cut_off_runs;
 mod direct_calls;
+#[cfg(unix)]
+mod desktop_schedules;
 mod downstream;
 #[cfg(unix)]
 mod effect_schedules;

@@ -37,11 +37,16 @@ pub fn lines(folder: &Path, name: &str) -> Vec<String> {
     lines
 }
 
-/// Runs `lispbox approvals` on a store.
-pub fn approvals(store: &str, arguments: &[&str]) -> Output {
+/// The command `lispbox approvals` on a store.
+pub fn approvals_command(store: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["approvals", "--store", store]).args(arguments).env("USER", "ann");
-    command.output().expect("the binary runs")
+    command
+}
+
+/// Runs `lispbox approvals` on a store.
+pub fn approvals(store: &str, arguments: &[&str]) -> Output {
+    approvals_command(store, arguments).output().expect("the binary runs")
 }
 
 /// What a command that succeeds prints.
