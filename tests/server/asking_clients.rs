@@ -98,7 +98,7 @@ impl Peer {
         });
         let questions = said["asked"].as_array().expect("questions").iter();
         let asked = questions
-            .map(|question| question.as_str().expect("text").lines().take(4).collect::<Vec<_>>().join(" "))
+            .map(|question| question.as_str().expect("text").lines().skip(1).take(4).collect::<Vec<_>>().join(" "))
             .collect();
         let replies: Vec<&Value> = said["results"].as_array().expect("results").iter().collect();
         let text = |reply: &Value| reply["text"].as_str().expect("text").to_owned();

@@ -49,9 +49,10 @@ fn a_person_is_shown_a_destructive_call_and_decides_on_it() {
     assert!(!note.exists());
     let [question] = &asked[..] else { panic!("{asked:?}") };
     let shown = question["message"].as_str().expect("a text");
-    assert!(shown.starts_with("A program wants to call files/write_file with\n{\n  \"path\": \""), "{shown}");
+    assert!(shown.starts_with("```\nA program wants to call files/write_file with\n{\n  \"path\": \""), "{shown}");
     assert!(shown.contains("\"content\": \"hello\""), "{shown}");
-    assert!(shown.ends_with("`policy.defaults` is destructive: ask, which is the default."), "{shown}");
+    let shown = shown.replace("\n↳ ", "");
+    assert!(shown.ends_with("`policy.defaults` is destructive: ask, which is the default.\n```"), "{shown}");
     assert_eq!(question["requestedSchema"]["required"], json!(["allow"]));
 
     // An accepted form without `allow: true` is no consent.
@@ -229,7 +230,7 @@ fn a_client_that_nobody_here_wrote_is_asked() {
     let output = command.output().expect("it runs");
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let asked = said["asked"][0].as_str().expect("a question");
-    assert!(asked.starts_with("A program wants to call files/write_file with\n"), "{said}");
+    assert!(asked.starts_with("```\nA program wants to call files/write_file with\n"), "{said}");
     assert_eq!(said["results"][0]["isError"], false, "{said}");
     assert_eq!(std::fs::read_to_string(folder.path().join("note.txt")).expect("written"), "hello");
 }

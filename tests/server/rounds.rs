@@ -99,7 +99,7 @@ fn a_program_waits_for_the_next_round_and_each_call_is_made_once() {
         assert_eq!(form["method"], "elicitation/create");
         assert_eq!(form["params"]["requestedSchema"]["required"], json!(["allow"]));
         let shown = form["params"]["message"].as_str().expect("a text");
-        assert!(shown.starts_with("A program wants to call notes/share with\n{\n  \"line\": \"3\"\n}"), "{shown}");
+        assert!(shown.starts_with("```\nA program wants to call notes/share with\n{\n  \"line\": \"3\"\n}"), "{shown}");
         let mut added = lines(folder.path(), "added");
         added.sort();
         assert_eq!(

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::server::policy::{Answer, Approver, LaterCalls, Question};
 
 use super::doors::Doors;
+use super::form_text::form_text;
 use super::multi_round::NextRound;
 
 /// The form field that must be set to true.
@@ -189,7 +190,7 @@ async fn ask(peer: &Peer<RoleServer>, question: &Question, patience: Duration) -
         Ok(schema) => schema,
         Err(problem) => return Heard::Nothing(format!("the form cannot be made: {problem}")),
     };
-    let message = question.to_string();
+    let message = form_text(question);
     let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
     let asked = Instant::now();
     match peer.create_elicitation_with_timeout(form, Some(patience)).await {

@@ -5,7 +5,8 @@
 //! their results, with tables by [`toon`], and a warning before those that read like instructions to the model.
 //! [`evaluating`] answers it: at the end of the program, or
 //! before, if the program outlasts the client's [`patience`]; then it is [`unfinished`]. [`progress`] reports progress. [`asking`] chooses one of the [`doors`] to a person: [`elicitation`] asks the user of the
-//! client for approval during a call, and [`multi_round`] in the reply to one, as revision 2026-07-28 requires; [`suspended`] tells
+//! client for approval during a call, and [`multi_round`] in the reply to one, as revision 2026-07-28 requires, with the
+//! [`form_text`] of the question; [`suspended`] tells
 //! a client that cannot be asked what its run waits for; then its user decides on a [`card`], or [`approve`] lets the
 //! client's own prompt decide.
 
@@ -17,6 +18,7 @@ mod carded;
 mod doors;
 pub(in crate::server) mod elicitation;
 mod evaluating;
+mod form_text;
 pub(in crate::server) mod front;
 mod greeting;
 pub(in crate::server) mod multi_round;

@@ -19,6 +19,7 @@ use crate::server::policy::{Answer, Approver, Question};
 use crate::server::runs::{AskedCall, AskedRun, Runs};
 
 use super::elicitation::{answered, form};
+use super::form_text::form_text;
 
 /// An approver whose questions are asked after the call, while the run waits. A run that is resumed may wait again,
 /// however many others do.
@@ -98,7 +99,7 @@ impl Rounds {
         let mut requests = InputRequests::new();
         for AskedCall { place, question, .. } in &asked.calls {
             let requested_schema = form(&question.later)?;
-            let message = question.to_string();
+            let message = form_text(question);
             let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
             requests.insert(key(*place), InputRequest::Elicitation(ElicitRequest::new(form)));
         }

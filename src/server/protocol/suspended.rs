@@ -1,8 +1,7 @@
 //! The reply about a run that waits, for a client that cannot show its questions.
 
-use crate::lang::internal::foreign_text::shows_nothing;
 use crate::lang::{Failure, Reply};
-use crate::server::policy::Question;
+use crate::server::policy::{Question, is_seen};
 use crate::server::runs::{AskedCall, AskedRun};
 use crate::server::text::cut;
 
@@ -17,6 +16,9 @@ const DAY: u64 = 24 * 60 * 60;
 /// Maximum length of the line of a call that `lisp_approve` takes, in bytes: a person has to read it in a prompt.
 const LINE: usize = 2_000;
 
+/// Maximum number of blanks in a row that are shown as they are in such a line.
+const MOST_BLANKS: usize = 8;
+
 /// Returns the line of a call as `lisp_approve` takes it: the tool and all arguments, on one line and with every character
 /// visible. `None` for a plan, and for a call that is too long to be read in a prompt.
 pub(super) fn line(question: &Question, given: &str) -> Option<String> {
@@ -24,22 +26,20 @@ pub(super) fn line(question: &Question, given: &str) -> Option<String> {
         return None;
     }
     let mut line = format!("{}/{} ", question.server, question.tool);
-    for c in given.chars() {
-        // Inside the text of a JSON value such characters can only be in a string.
-        match c {
-            c if c.is_control() || shows_nothing(c) || is_directional(c) => {
-                let mut units = [0; 2];
-                c.encode_utf16(&mut units).iter().for_each(|unit| line.push_str(&format!("\\u{unit:04x}")));
-            }
-            c => line.push(c),
+    let mut rest = given;
+    while let Some(c) = rest.chars().next() {
+        // Many blanks would move what follows out of sight.
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        let (count, is_shown) = if blanks > 0 { (blanks, blanks <= MOST_BLANKS) } else { (c.len_utf8(), is_seen(c)) };
+        let (piece, behind) = rest.split_at(count);
+        match is_shown {
+            true => line.push_str(piece),
+            // Inside the text of a JSON value such characters can only be in a string.
+            false => piece.encode_utf16().for_each(|unit| line.push_str(&format!("\\u{unit:04x}"))),
         }
+        rest = behind;
     }
     (line.len() <= LINE).then_some(line)
-}
-
-/// True for a character that reorders the text after it.
-fn is_directional(c: char) -> bool {
-    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Explains in a reply what its run waits for, how a person decides, and how it goes on.
@@ -159,6 +159,15 @@ mod tests {
             line(&question, given).as_deref(),
             Some("files/write-file {\"path\":\"a\\u202eb\\u200bc\\udb40\\udc41\",\"text\":\"\u{e9}\"}")
         );
+        let given = "{\"to\":\"ann\u{A0}\u{3000}\u{2028}\u{E000}\"}";
+        assert_eq!(
+            line(&question, given).as_deref(),
+            Some("files/write-file {\"to\":\"ann\\u00a0\\u3000\\u2028\\ue000\"}")
+        );
+        let given = format!("{{\"a\":\"{}x{}\"}}", " ".repeat(8), " ".repeat(9));
+        let shown = format!("files/write-file {{\"a\":\"{}x{}\"}}", " ".repeat(8), "\\u0020".repeat(9));
+        assert_eq!(line(&question, &given), Some(shown));
         assert_eq!(line(&question, &"x".repeat(LINE)), None);
+        assert_eq!(line(&question, &" ".repeat(LINE / 6)), None);
     }
 }
