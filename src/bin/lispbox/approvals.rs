@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use lispbox::lang::internal::foreign_text::printable;
 use lispbox::server::{
     Grant, GrantTerms, ListedRun, OpenCall, RunState, StoredGrants, StoredRun, StoredRuns, serve_approvals,
 };
@@ -14,7 +15,6 @@ use serde_json::json;
 use crate::context::{Problem, seconds, store_problem, store_url};
 use crate::grants::{self, GrantOptions};
 use crate::output::{errln, outln};
-use crate::terminal::for_stdout;
 
 /// The time after which a page that is not used ends.
 const UNUSED: Duration = Duration::from_secs(600);
@@ -196,7 +196,7 @@ fn approve(
     for grant in given {
         let key = grants.give(&principal, &grant);
         let key = key.map_err(|problem| Problem::Failed(format!("the grant may not have been stored: {problem}")))?;
-        outln!("grant {}: {}", key.handle, for_stdout(&grants::words(&grant)));
+        outln!("grant {}: {}", key.handle, printable(&grants::words(&grant)));
     }
     Ok(())
 }
@@ -294,7 +294,7 @@ fn list(runs: &StoredRuns, as_json: bool, all: bool) -> Result<(), Problem> {
             .iter()
             .map(|call| format!("{} {}/{}", call.number, call.question.server, call.question.tool))
             .collect();
-        let tools = for_stdout(&tools.join(", ")).into_owned();
+        let tools = printable(&tools.join(", ")).into_owned();
         outln!("{handle}  {principal:<10}  {:<8}  {:<18}  {tools}", state.word(), left(&run));
     }
     if count == 0 && !as_json {
@@ -311,7 +311,8 @@ fn show(key: &Key, run: &StoredRun) {
         Some(program) => ("program, which was rehearsed: the calls below are all that it would change", program),
         None => ("program", run.run().program()),
     };
-    outln!("\n{what}:\n{}", for_stdout(program.trim_end()));
+    // Indented, since a program can have lines like those below.
+    outln!("\n{what}:\n  {}", printable(program.trim_end()).replace('\n', "\n  "));
     for call in run.open().into_iter().chain(run.covered()) {
         let what = if call.question.planned.is_some() { "plan" } else { "call" };
         let note = match (&call.covered, call.is_unknown) {
@@ -321,18 +322,18 @@ fn show(key: &Key, run: &StoredRun) {
             (None, true) => ": it is not known whether it happened".to_owned(),
             (None, false) => String::new(),
         };
-        outln!("\n{what} {}{}", call.number, for_stdout(&note));
-        outln!("{}", for_stdout(&call.question.to_string()));
+        outln!("\n{what} {}{}", call.number, printable(&note));
+        outln!("{}", printable(&call.question.to_string()));
         let whole = format!("{:#}", call.question.arguments);
         if whole.len() > CUT && call.question.planned.is_none() {
-            outln!("\nAll arguments:\n{}", for_stdout(&whole));
+            outln!("\nAll arguments:\n{}", printable(&whole));
         }
     }
     if !run.decisions().is_empty() {
         outln!("\ndecisions:");
     }
     for record in run.decisions() {
-        outln!("{}", for_stdout(&format!("{}: {} ({})", record.tool, record.decision, record.by)));
+        outln!("{}", printable(&format!("{}: {} ({})", record.tool, record.decision, record.by)));
     }
     let has_unknown = run.open().iter().any(|call| call.is_unknown);
     match run.state() {
@@ -370,7 +371,7 @@ fn decide(
         .map_err(|problem| Problem::Failed(format!("nothing was changed: {problem}")))?;
     for (call, said) in changed {
         let tool = format!("{}/{}", call.question.server, call.question.tool);
-        outln!("call {} of {}: {said}", call.number, for_stdout(&tool));
+        outln!("call {} of {}: {said}", call.number, printable(&tool));
     }
     match left {
         0 => outln!("nothing is open; the program goes on when its client resumes it"),

@@ -49,7 +49,7 @@ impl Doctor {
         let configuration = self.config.read().map_err(Problem::Usage)?;
         configuration.warnings.iter().for_each(|warning| outln!("warning {}", foreign_text::line(warning)));
         if configuration.servers.is_empty() {
-            outln!("servers none; `lispbox config import` imports those of your clients");
+            outln!("        servers: none; `lispbox config import` imports those of your clients");
             return Ok(true);
         }
         let connections = Connections::open_with(configuration, DownstreamOptions::default());
@@ -93,7 +93,7 @@ fn clients() -> bool {
         }
     }
     if count == 0 {
-        outln!("clients none found on this machine");
+        outln!("        clients: none found on this machine");
     }
     is_well
 }
@@ -120,10 +120,11 @@ fn attached(client: &Client, root: &Value) -> bool {
     match others.len() {
         0 => outln!("ok      {}: attached", client.title),
         count => outln!(
-            "ok      {}: attached, beside {} of its own; {} moves them",
+            "ok      {}: attached, beside {} of its own; {} moves {}",
             client.title,
             counted(count, "server"),
-            setup(" --move")
+            setup(" --move"),
+            if count == 1 { "it" } else { "them" }
         ),
     }
     true
@@ -133,12 +134,12 @@ fn attached(client: &Client, root: &Value) -> bool {
 fn store() -> bool {
     let named = std::env::var("LISPBOX_STORE").ok().filter(|url| !url.is_empty());
     if named.as_deref() == Some(MEMORY) {
-        outln!("store   none: sessions end with their process, as LISPBOX_STORE says");
+        outln!("        store: none; sessions end with their process, as LISPBOX_STORE says");
         return true;
     }
     let is_usual = named.is_none();
     let Some(url) = named.or_else(usual_store::url) else {
-        outln!("store   none: the folder of the user's data is unknown");
+        outln!("        store: none; the folder of the user's data is unknown");
         return true;
     };
     if is_usual && usual_store::file().is_some_and(|file| !file.exists()) {

@@ -58,7 +58,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 const EXIT_CODES: &str = "Exit codes:
     0  success, also if the reader of the output has gone
     1  a program, check, query or server failed
-    2  the command line or a setting, or what it names, is invalid or missing; nothing was started  130  interrupted
+    2  the command line or a setting, or what it names, is invalid or missing; nothing was started
+  130  interrupted
 
 `--version --verbose` also prints the commit, the target, the features, and how lispbox was installed.";
 

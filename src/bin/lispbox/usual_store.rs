@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lispbox::server::{data_folder, make_private};
-use lispbox::store::{Key, Store, handle, open};
+use lispbox::store::{Store, open, probe};
 
 /// The value of `--store` that keeps sessions in memory only.
 pub const MEMORY: &str = "memory";
@@ -36,8 +36,6 @@ pub fn open_usual() -> Result<Arc<dyn Store>, String> {
     }
     let store = open(&url)?;
     make_private(&file).map_err(said)?;
-    // A full disk, or a file that cannot be written, shows when something is written.
-    let probe = Key { principal: String::new(), handle: format!("probe-{}", handle()?) };
-    store.create(&probe, "", &[]).and_then(|()| store.remove(&probe, None)).map_err(|problem| problem.to_string())?;
+    probe(&*store).map_err(|problem| problem.to_string())?;
     Ok(store)
 }
