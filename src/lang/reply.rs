@@ -387,6 +387,7 @@ impl Reply {
             status: _,
             earlier,
             earlier_omitted: _,
+            has_logged_reads: _,
             is_print: _,
             value,
             json,
