@@ -312,13 +312,27 @@ pub fn handle() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect())
 }
 
+/// Checks that a store takes writes: creates a record and removes it. A full disk, or a file that cannot be written, shows
+/// only then.
+///
+/// # Errors
+/// Returns the problem of the store.
+pub fn probe(store: &dyn Store) -> Result<(), Problem> {
+    let name = handle().map_err(Problem::Unusable)?;
+    let probe = Key { principal: String::new(), handle: format!("probe-{name}") };
+    store.create(&probe, "", &[])?;
+    store.remove(&probe, None)
+}
+
 /// Opens the store that a URL names, if it exists; creates no store.
 ///
 /// # Errors
 /// Fails like [`open`], and if no such store exists.
 pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
     match url.strip_prefix("sqlite:") {
-        Some(path) if !std::path::Path::new(path).exists() => Err(format!("there is no store at {path}")),
+        Some(path) if !std::path::Path::new(path).exists() => {
+            Err(format!("there is no store at {path}; `lispbox serve` creates it"))
+        }
         _ => open(url),
     }
 }

@@ -12,17 +12,17 @@ use crate::mcp_client::{Answer, Client, installed, peer, script};
 const FIELD: &str = "lispbox/card";
 
 /// The capabilities of a client that shows interfaces.
-fn able() -> Value {
+pub fn able() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}})
 }
 
 /// A client of a server with the tool `notes/share`, about which a person is asked.
-fn client(home: &Home) -> Client {
+pub fn client(home: &Home) -> Client {
     Client::start_at_home(home.0.path(), &[], able())
 }
 
 /// Evaluates a program that waits; returns its run.
-fn waits(client: &mut Client, program: &str) -> String {
+pub fn waits(client: &mut Client, program: &str) -> String {
     let reply = client.eval(program);
     let run = run_of(&reply);
     let way = format!("on a card that `lisp_approve` with {{\"run\": \"{run}\"}} shows.");
@@ -31,10 +31,10 @@ fn waits(client: &mut Client, program: &str) -> String {
 }
 
 /// A card, as the client passes it on to the interface.
-struct Card {
-    answer: Answer,
-    html: String,
-    secret: Option<String>,
+pub struct Card {
+    pub answer: Answer,
+    pub html: String,
+    pub secret: Option<String>,
 }
 
 impl Card {
@@ -49,13 +49,13 @@ impl Card {
         Card { answer, html: text("html").unwrap_or_default(), secret }
     }
 
-    fn shown(client: &mut Client, run: &str) -> Card {
+    pub fn shown(client: &mut Client, run: &str) -> Card {
         let call = json!({"name": "lisp_approve", "arguments": {"run": run}});
         Card::of(&client.request("tools/call", call))
     }
 
     /// Sends a form of this card; returns the card that takes its place.
-    fn send(&self, client: &mut Client, form: Value) -> Card {
+    pub fn send(&self, client: &mut Client, form: Value) -> Card {
         decide(client, json!({"secret": self.secret, "form": form}))
     }
 }
@@ -64,7 +64,7 @@ fn decide(client: &mut Client, arguments: Value) -> Card {
     Card::of(&client.request("tools/call", json!({"name": "lisp_decide", "arguments": arguments})))
 }
 
-fn form(action: &str, calls: &str) -> Value {
+pub fn form(action: &str, calls: &str) -> Value {
     json!({"action": action, "calls": calls})
 }
 

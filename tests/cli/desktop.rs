@@ -2,8 +2,7 @@
 //! user sees no terminal.
 #![cfg(unix)]
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -26,7 +25,7 @@ impl Home {
         Home(tempfile::tempdir().expect("a folder"))
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub fn path(&self, file: &str) -> PathBuf {
         self.0.path().join(file)
     }
 
@@ -48,7 +47,7 @@ impl Home {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(LISPBOX);
         command.args(arguments).current_dir(self.0.path()).env_clear().env("HOME", self.0.path());
         command.stdin(Stdio::null());
@@ -76,7 +75,7 @@ impl Home {
         std::fs::read_to_string(self.path("shared")).unwrap_or_default()
     }
 
-    fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         Client::start_at_home(self.0.path(), &[], json!({}))
     }
 }
@@ -339,7 +338,7 @@ fn the_doctor_names_what_mends_each_trouble() {
     let first = home.ends(0, &["doctor"]);
     for part in [
         "Claude Desktop: not attached; `lispbox setup claude-desktop --move` attaches it",
-        "servers none; `lispbox config import` imports those of your clients",
+        "        servers: none; `lispbox config import` imports those of your clients",
         "ok      store: none yet; the first client creates it",
     ] {
         assert!(first.contains(part), "{part}: {first}");
@@ -386,6 +385,12 @@ fn a_session_goes_on_after_a_restart_without_any_setting() {
     assert_eq!(mode(".local/share/lispbox"), 0o700);
     assert_eq!(mode(".local/share/lispbox/sessions.db"), 0o600);
     assert!(home.ends(0, &["sessions", "list"]).contains("answer"));
+    // A model that leaves the handle out learns that it has to look for it; others are not told what it is.
+    let lost = home.client().eval("(inc answer)");
+    let hint = "`answer` is defined in an earlier session: call again with the `session` that an earlier reply showed; \
+                `lispbox sessions list` shows it to the user";
+    assert!(lost.is_error && lost.text.contains(hint) && !lost.text.contains(&handle), "{}", lost.text);
+    assert!(!home.client().eval("(inc other)").text.contains("earlier session"));
 
     // `memory` means what it says.
     let mut other = Client::start_at_home(home.0.path(), &["--store", "memory"], json!({}));
@@ -408,45 +413,6 @@ fn several_clients_use_one_store_at_once() {
     assert_eq!(answer.text.lines().next(), Some("20"));
 }
 
-/// The file of the store that is used without any setting.
-const STORE: &str = ".local/share/lispbox/sessions.db";
-
-#[test]
-fn a_store_that_cannot_be_used_is_a_note_and_never_a_refusal() {
-    type Trouble = (&'static str, fn(&Home));
-    let troubles: [Trouble; 4] = [
-        ("is not an SQLite database", |home| drop(home.write(STORE, &"no database ".repeat(1_000)))),
-        ("use a newer lispbox", |home| {
-            home.write(".local/share/lispbox/x", "");
-            let connection = rusqlite::Connection::open(home.path(STORE)).expect("it opens");
-            connection.execute_batch("CREATE TABLE t (a); PRAGMA user_version = 99").expect("written");
-        }),
-        ("sessions.db", |home| std::fs::create_dir_all(home.path(STORE)).expect("made")),
-        ("sessions.db", |home| drop(home.write(".local/share", "a file where a folder should be"))),
-    ];
-    for (said, trouble) in troubles {
-        let home = Home::new();
-        trouble(&home);
-        let mut client = home.client();
-        assert_eq!(client.eval("(def a 1) (inc a)").text.lines().next(), Some("2"), "{said}");
-        let log = std::fs::read_to_string(home.path("log")).expect("a log");
-        assert!(log.contains("the usual store cannot be used") && log.contains(said), "{said}: {log}");
-    }
-}
-
-#[test]
-fn a_locked_store_is_a_note_and_never_a_refusal() {
-    let home = Home::new();
-    end(home.client());
-    let connection = rusqlite::Connection::open(home.path(STORE)).expect("it opens");
-    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE").expect("locked");
-    let mut client = home.client();
-    assert_eq!(client.eval("(+ 1 2)").text.lines().next(), Some("3"));
-    let log = std::fs::read_to_string(home.path("log")).expect("a log");
-    assert!(log.contains("the usual store cannot be used"), "{log}");
-    connection.execute_batch("ROLLBACK").expect("unlocked");
-}
-
 pub fn run_of(answer: &Answer) -> String {
     let (_, rest) = answer.text.split_once("{\"run\": \"").unwrap_or_else(|| panic!("no run: {}", answer.text));
     rest.split('"').next().expect("a run").to_owned()
@@ -454,85 +420,6 @@ pub fn run_of(answer: &Answer) -> String {
 
 pub fn continued(client: &mut Client, run: &str) -> Answer {
     client.call("lisp_eval", json!({"run": run}))
-}
-
-/// A request to the page; the response with its head.
-fn request(address: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    let host = if headers.contains("Host:") { String::new() } else { format!("Host: {address}\r\n") };
-    let length = body.len();
-    let kind = if body.is_empty() { "" } else { "Content-Type: application/x-www-form-urlencoded\r\n" };
-    let text = format!(
-        "{method} {path} HTTP/1.1\r\n{host}{headers}{kind}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(text.as_bytes()).expect("it reads");
-    let mut response = String::new();
-    stream.read_to_string(&mut response).expect("it answers");
-    response
-}
-
-/// The page of `approvals open`; ended on drop.
-struct Page(std::process::Child);
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn a_person_without_a_terminal_decides_on_a_page_that_opens_once() {
-    let home = Home::new().with_notes();
-    let mut client = home.client();
-    let waits = client.eval("(notes/share {:line \"hello\"})");
-    let run = run_of(&waits);
-    assert!(waits.text.contains("`lispbox approvals open` shows it in a browser"), "{}", waits.text);
-    assert!(home.ends(0, &["doctor"]).contains("1 program waiting for you; `lispbox approvals open` shows them"));
-
-    let mut command = home.command(&["approvals", "open", "--no-browser", &run]);
-    let mut page = Page(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs"));
-    let mut address = String::new();
-    let output = page.0.stdout.take().expect("piped");
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut address).expect("an address");
-    let (place, path) =
-        address.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
-    let path = format!("/{path}");
-
-    // Another name of this machine, a wrong key, and no key open nothing.
-    assert!(request(place, "GET", &path, "Host: evil.example\r\n", "").starts_with("HTTP/1.1 403"));
-    assert!(request(place, "GET", "/approvals/open?key=0", "", "").starts_with("HTTP/1.1 403"));
-    assert!(request(place, "GET", "/approvals/open", "", "").starts_with("HTTP/1.1 403"));
-    assert!(request(place, "GET", &format!("/approvals/runs/{run}"), "", "").contains("/approvals/sign-in"));
-    let opened = request(place, "GET", &path, "", "");
-    assert!(
-        opened.starts_with("HTTP/1.1 303") && opened.contains(&format!("location: /approvals/runs/{run}")),
-        "{opened}"
-    );
-    let (_, cookie) = opened.split_once("set-cookie: ").expect("a cookie");
-    let cookie = cookie.split(';').next().expect("a value").to_owned();
-    assert!(request(place, "GET", &path, "", "").starts_with("HTTP/1.1 403"), "it opens once");
-
-    let shown = request(place, "GET", &format!("/approvals/runs/{run}"), &format!("Cookie: {cookie}\r\n"), "");
-    assert!(shown.contains("hello") && shown.contains("notes/share"), "{shown}");
-    let field = |name: &str| {
-        let (_, rest) =
-            shown.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {shown}"));
-        rest.split('"').next().expect("a value").to_owned()
-    };
-    let form = format!("key={}&calls={}&action=approve", field("key"), field("calls"));
-    let decide = |headers: &str| {
-        let headers = format!("Cookie: {cookie}\r\n{headers}");
-        request(place, "POST", &format!("/approvals/runs/{run}/decide"), &headers, &form)
-    };
-    for foreign in ["", "Origin: https://evil.example\r\n", "Origin: null\r\n"] {
-        assert!(decide(foreign).starts_with("HTTP/1.1 403"), "{foreign}");
-    }
-    let decided = decide(&format!("Origin: http://{place}\r\n"));
-    assert!(decided.starts_with("HTTP/1.1 303"), "{decided}");
-    let answer = continued(&mut client, &run);
-    assert!(!answer.is_error && answer.text.contains("added hello"), "{}", answer.text);
-    assert_eq!(home.shared(), "hello\n");
 }
 
 #[test]

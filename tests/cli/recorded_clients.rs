@@ -1,13 +1,14 @@
 //! Common clients, by what each declares when it connects: from an empty home folder to a call that a person has allowed by
 //! the door of that client, a restart, and the session that goes on. `recorded_clients.json` has what is known of each, and
-//! where that is from; versions, and names of capabilities without a bearing on the doors, are examples.
+//! where that is from; versions, and names of capabilities without a bearing on the doors, are examples. `docs/clients.md`
+//! says how many requests that takes and how many tokens a model reads of it, which is checked here.
 #![cfg(unix)]
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::desktop::{Home, continued, end, mailbox, run_of};
+use crate::desktop::{Home, end, mailbox, run_of};
 use crate::mcp_client::{Answer, Client};
 
 fn recorded() -> Value {
@@ -21,37 +22,95 @@ struct Seat<'h> {
     client: Client,
     /// The requests that it has sent.
     steps: usize,
+    /// The texts that its model has read: the tools, and the replies.
+    read: Vec<String>,
 }
 
 impl Seat<'_> {
     fn connect(home: &Home, about: &Value) -> Client {
         let serve = about["serve"].as_array().expect("a list").iter();
         let serve: Vec<&str> = serve.filter_map(Value::as_str).collect();
-        Client::start_at_home_as(home.0.path(), &serve, about["hello"].clone())
-    }
-
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.steps += 1;
-        let id = self.client.begin("tools/call", json!({"name": tool, "arguments": arguments}));
-        loop {
-            let message = self.client.receive();
-            if message["method"] == "elicitation/create" {
-                self.answer(&message);
-            } else if message["id"] == id {
-                return message;
+        match &about["meta"] {
+            Value::Null => Client::start_at_home_as(home.0.path(), &serve, about["hello"].clone()),
+            meta => {
+                let mut client = Client::start_stateless_at_home(home.0.path(), &serve);
+                let found = client.request("server/discover", json!({ "_meta": meta }));
+                assert!(found["error"].is_null(), "{found}");
+                client
             }
         }
     }
 
-    /// Answers a form as this client does.
-    fn answer(&mut self, form: &Value) {
-        let result = match self.about["form"].as_str() {
-            Some("accept") => json!({"action": "accept", "content": {"allow": true}}),
-            Some("decline") => json!({"action": "decline"}),
-            Some("none") => return,
-            other => panic!("a form was sent to a client that shows {other:?}: {form}"),
+    /// Reads the tools, those for interfaces excepted, as clients give them to a model.
+    fn list(&mut self) {
+        self.steps += 1;
+        let listed = self.client.request("tools/list", self.with_meta(json!({})));
+        let is_for_models = |tool: &&Value| tool["_meta"]["ui"]["visibility"] != json!(["app"]);
+        let given = |tool: &Value| json!({"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]});
+        let tools: Vec<Value> =
+            listed["result"]["tools"].as_array().expect("a list").iter().filter(is_for_models).map(given).collect();
+        self.read.push(Value::from(tools).to_string());
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let reply = self.send(json!({"name": tool, "arguments": arguments}));
+        if tool != "lisp_decide" {
+            let content = reply["result"]["content"].as_array().unwrap_or_else(|| panic!("no content: {reply}"));
+            self.read.extend(content.iter().filter_map(|part| part["text"].as_str()).map(str::to_owned));
+        }
+        reply
+    }
+
+    /// Sends a call, again with the answers if its reply asks for some.
+    fn send(&mut self, call: Value) -> Value {
+        self.steps += 1;
+        let id = self.client.begin("tools/call", self.with_meta(call.clone()));
+        let reply = loop {
+            let message = self.client.receive();
+            if message["method"] == "elicitation/create" {
+                let Some(result) = self.answer(&message) else { continue };
+                self.client.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string());
+            } else if message["id"] == id {
+                break message;
+            }
         };
-        self.client.send(&json!({"jsonrpc": "2.0", "id": form["id"], "result": result}).to_string());
+        let result = &reply["result"];
+        if result["resultType"] != "input_required" {
+            return reply;
+        }
+        let forms = result["inputRequests"].as_object().unwrap_or_else(|| panic!("no forms: {reply}"));
+        let answers = forms.iter().filter_map(|(key, form)| Some((key.clone(), self.answer(form)?)));
+        let mut again = call;
+        again["inputResponses"] = Value::Object(answers.collect());
+        again["requestState"] = result["requestState"].clone();
+        self.send(again)
+    }
+
+    /// Adds what a client of a revision without a handshake says with each request.
+    fn with_meta(&self, mut params: Value) -> Value {
+        if self.about["meta"].is_object() {
+            params["_meta"] = self.about["meta"].clone();
+        }
+        params
+    }
+
+    /// The answer to a form, as this client gives it; `None` if it leaves it unanswered.
+    fn answer(&self, form: &Value) -> Option<Value> {
+        match self.about["form"].as_str() {
+            Some("accept") => Some(json!({"action": "accept", "content": {"allow": true}})),
+            Some("decline") => Some(json!({"action": "decline"})),
+            Some("none") => None,
+            other => panic!("a form was sent to a client that shows {other:?}: {form}"),
+        }
+    }
+
+    /// The tokens of what its model has read. Handles are random, so that each counts as the same one.
+    fn tokens(&self) -> usize {
+        let encoding = tiktoken_rs::o200k_base().expect("the encoding is built in");
+        let handle = regex::Regex::new("\\b[a-z0-9]{26}\\b").expect("a pattern");
+        let count =
+            |text: &String| encoding.encode_ordinary(&handle.replace_all(text, "hqzfw3eyhad5s45tehqs35anj5")).len();
+        self.read.iter().map(count).sum()
     }
 
     /// Lets the person allow the calls of a program that waits.
@@ -76,20 +135,20 @@ impl Seat<'_> {
             }
             other => panic!("a program waits at a client with a {other}: {}", waits.text),
         }
-        self.steps += 1;
-        let goes_on = continued(&mut self.client, &run);
+        let goes_on = Answer::of(&self.call("lisp_eval", json!({ "run": run })));
         assert!(goes_on.text.contains("added hello"), "{}", goes_on.text);
     }
 }
 
-/// Walks through the first use of a client.
-fn walk(name: &str) {
+/// Walks through the first use of a client; returns the columns with its requests and tokens.
+fn walk(name: &str) -> String {
     let about = recorded()[name].clone();
     let home = Home::new().with_notes();
     home.write(".config/lispbox/config.d/mail.json", &json!({"mcpServers": {"mail": mailbox()}}).to_string());
     let begun = Instant::now();
     let client = Seat::connect(&home, &about);
-    let mut seat = Seat { home: &home, about, client, steps: 1 };
+    let mut seat = Seat { home: &home, about, client, steps: 1, read: Vec::new() };
+    seat.list();
 
     let read = Answer::of(&seat.call("lisp_eval", json!({"program": "(count (mail/fetch-emails {:limit 2}))"})));
     assert!(read.text.starts_with('2'), "{}", read.text);
@@ -107,55 +166,64 @@ fn walk(name: &str) {
     end(std::mem::replace(&mut seat.client, again));
     let goes_on = Answer::of(&seat.call("lisp_eval", json!({"program": "(inc kept)", "session": handle})));
     assert!(goes_on.text.starts_with("42"), "{}", goes_on.text);
-    println!("{name}: {} requests, {:.1} s", seat.steps + 1, begun.elapsed().as_secs_f64());
+    println!("{name}: {:.1} s", begun.elapsed().as_secs_f64());
+    format!("| {} | {} |", seat.steps + 1, seat.tokens())
+}
+
+/// Walks through the first use of clients, whose rows in the page about clients must have their requests and tokens.
+fn walks(names: &[&str]) {
+    let figures = names.iter().map(|name| (name, walk(name)));
+    let wrong: Vec<_> = figures.filter(|(name, figures)| !row(name).contains(figures)).collect();
+    assert!(wrong.is_empty(), "requests and tokens in docs/clients.md: {wrong:?}");
+}
+
+/// The row of a client in the page about clients.
+fn row(name: &str) -> &'static str {
+    let mut rows = include_str!("../../docs/clients.md").lines();
+    rows.find(|line| line.starts_with(&format!("| {name} |"))).unwrap_or_else(|| panic!("no row for {name}"))
 }
 
 #[test]
 fn claude_desktop() {
-    walk("Claude Desktop, chat");
-    walk("Claude Desktop, Code tab");
+    walks(&["Claude Desktop, chat", "Claude Desktop, Code tab"]);
 }
 
 #[test]
 fn an_agent_that_shows_no_forms() {
-    walk("Claude Desktop, embedded agent");
+    walks(&["Claude Desktop, embedded agent"]);
 }
 
 #[test]
 fn claude_code_where_it_declines_forms_that_it_does_not_show() {
-    walk("Claude Code in VS Code");
+    walks(&["Claude Code in VS Code"]);
 }
 
 #[test]
 fn claude_ai() {
-    walk("claude.ai");
+    walks(&["claude.ai"]);
 }
 
 #[test]
 fn claude_code() {
-    walk("Claude Code before 2.1.76");
-    walk("Claude Code");
+    walks(&["Claude Code before 2.1.76", "Claude Code", "Claude Code at 2026-07-28"]);
 }
 
 #[test]
 fn cursor_and_vs_code() {
-    walk("Cursor");
-    walk("VS Code");
+    walks(&["Cursor", "VS Code"]);
 }
 
 #[test]
 fn codex() {
-    walk("Codex");
+    walks(&["Codex"]);
 }
 
 /// `docs/clients.md` lists the same clients, each with its door and its source.
 #[test]
 fn the_page_about_clients_lists_them() {
-    let page = include_str!("../../docs/clients.md");
     let recorded = recorded();
     for (name, about) in recorded.as_object().expect("an object") {
-        let row = page.lines().find(|line| line.starts_with(&format!("| {name} |")));
-        let row = row.unwrap_or_else(|| panic!("no row for {name}"));
+        let row = row(name);
         let (door, source) = (about["door"].as_str().expect("a door"), about["source"].as_str().expect("a source"));
         assert!(row.contains(&format!("| {door} |")) && row.contains(source), "{row}");
     }

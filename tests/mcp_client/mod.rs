@@ -133,8 +133,27 @@ impl Client {
         client
     }
 
+    /// Starts the server like [`Client::start_at_home`], for a client of revision 2026-07-28, which has no handshake.
+    pub fn start_stateless_at_home(home: &Path, arguments: &[&str]) -> Client {
+        let mut client = Client::launch_at_home(home, arguments);
+        client.stateless = true;
+        client
+    }
+
+    /// Starts the server like [`Client::start_at_home`], through a wrapper command that runs its arguments as a command.
+    pub fn start_at_home_within(wrapper: &[&str], home: &Path) -> Client {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(env!("CARGO_BIN_EXE_lispbox"));
+        let mut client = Client::launch_at_home_as(command, home, &[]);
+        client.shake_hands(json!({}));
+        client
+    }
+
     fn launch_at_home(home: &Path, arguments: &[&str]) -> Client {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        Client::launch_at_home_as(Command::new(env!("CARGO_BIN_EXE_lispbox")), home, arguments)
+    }
+
+    fn launch_at_home_as(mut command: Command, home: &Path, arguments: &[&str]) -> Client {
         command
             .arg("serve")
             .args(arguments)

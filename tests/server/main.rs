@@ -28,9 +28,9 @@ mod audit_faults;
 mod awaited_runs;
 mod bounds;
 mod cut_off_runs;
-mod direct_calls;
 #[cfg(unix)]
 mod desktop_schedules;
+mod direct_calls;
 mod downstream;
 #[cfg(unix)]
 mod effect_schedules;

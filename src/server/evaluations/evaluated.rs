@@ -7,14 +7,14 @@ use crate::server::runs::attempts::FailedAttempt;
 use crate::server::runs::ended::EndedProgram;
 use crate::server::runs::recorded::FinishedRecording;
 use crate::server::runs::{AskedRun, ResumedRun};
-use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
+use crate::server::sessions::persistence::{Persistence, SessionLease, failed, only_in_memory, unwritable};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 
 use super::attempts::{Beginning, session_state};
 use super::hints::unbound;
 use super::leased::HeldRun;
-use super::program::{Client, Finished, Place, Services};
+use super::program::{Client, Definer, Finished, Place, Services};
 
 /// An attempt of a program, which is kept if it has failed.
 pub(super) struct Attempted {
@@ -131,20 +131,25 @@ impl Evaluated<'_> {
             }
             (Some(lease), Some(Err(problem))) => lease.goes_on(&entry, &problem, reply),
             (Some(lease), _) => lease.end(&entry, &mut **session, reply),
-            (None, _) => match session.unkept() {
-                Some(problem) => unwritable(reply, &entry, &problem),
-                None => entry.kept(),
+            (None, _) => match (session.unkept(), &self.place.without) {
+                (Some(problem), _) => unwritable(reply, &entry, &problem),
+                (None, Some(problem)) if session.bindings() > 0 => {
+                    entry.not_kept(&problem.to_string(), &reply.defined);
+                    reply.notes.push(only_in_memory(problem));
+                }
+                (None, _) => entry.kept(),
             },
         }
         self.services.shutdown.explain(reply, is_stored);
         state
     }
 
-    /// Returns the handle of a stored session that defines the name because of which the program failed.
-    fn definer(&self) -> Option<String> {
+    /// Returns the stored session that defines the name because of which the program failed.
+    fn definer(&self) -> Option<Definer> {
         let Place { entry, persistence, handles, .. } = &self.place;
         let (handles, persistence) = (handles.as_ref()?, persistence.as_ref()?);
-        persistence.definer(entry, unbound(&self.reply)?).filter(|handle| handles.has(handle))
+        let handle = persistence.definer(entry, unbound(&self.reply)?)?;
+        Some(if handles.has(&handle) { Definer::Known(handle) } else { Definer::Unknown })
     }
 
     /// Keeps a run that waits for a person.

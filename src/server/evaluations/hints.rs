@@ -15,6 +15,19 @@ pub(super) fn defined_in(reply: &mut Reply, symbol: &str, handle: &str) {
     suggest(reply, format!("`{symbol}` is defined in another session: call again with session \"{handle}\""));
 }
 
+/// Says in a reply that a name is defined in a session whose handle the connection does not know, as after a restart of
+/// the client. The model may have read it in this conversation before.
+pub(super) fn defined_earlier(reply: &mut Reply, symbol: &str) {
+    let symbol = foreign_text::symbol(symbol);
+    suggest(
+        reply,
+        format!(
+            "`{symbol}` is defined in an earlier session: call again with the `session` that an earlier reply showed; \
+             `lispbox sessions list` shows it to the user"
+        ),
+    );
+}
+
 /// Says in a reply that a call without a session has no definitions of other calls.
 pub(super) fn starts_empty(reply: &mut Reply, symbol: &str) {
     let symbol = foreign_text::symbol(symbol);

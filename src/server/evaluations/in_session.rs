@@ -19,7 +19,7 @@ use crate::server::telemetry::log;
 use crate::store::Problem;
 use lispbox_policy::Rehearsal;
 
-use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
+use super::program::{Client, Definer, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
 use super::{Caller, Evaluations, Hosted, Turn, hints};
 
 /// A session as a call has it.
@@ -145,6 +145,7 @@ impl Evaluations {
             entry: Arc::clone(entry),
             is_own: caller.owns(entry),
             persistence: self.persistence.clone(),
+            without: None,
             sandbox: Arc::clone(&self.sandbox),
             handles: caller.handles.clone(),
         }
@@ -214,8 +215,11 @@ impl Evaluations {
         match (hints::unbound(&reply).map(str::to_owned), &caller.handles) {
             (Some(symbol), Some(handles)) => {
                 let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
-                let handle = self.sessions.definer(&caller.name, &symbol, is_other).or(definer);
-                handle.iter().for_each(|handle| hints::defined_in(&mut reply, &symbol, handle));
+                match self.sessions.definer(&caller.name, &symbol, is_other).map(Definer::Known).or(definer) {
+                    Some(Definer::Known(handle)) => hints::defined_in(&mut reply, &symbol, &handle),
+                    Some(Definer::Unknown) => hints::defined_earlier(&mut reply, &symbol),
+                    None => {}
+                }
             }
             // Only the client knows which sessions it has.
             (Some(symbol), None) if !is_named => {

@@ -168,6 +168,7 @@ impl KeyedRuns {
             entry: Arc::clone(&entry),
             is_own: false,
             persistence: Some(Arc::clone(&self.persistence)),
+            without: None,
             sandbox: Arc::clone(&self.sandbox),
             handles: None,
         };

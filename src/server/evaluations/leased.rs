@@ -6,7 +6,7 @@ use crate::lang::{Environment, Host};
 use crate::server::admission::request::Refused;
 use crate::server::calls::guarded::received;
 use crate::server::runs::{Free, ResumedRun};
-use crate::server::sessions::persistence::{Begin, SessionLease};
+use crate::server::sessions::persistence::{Begin, SessionLease, refused};
 
 use super::program::{Finished, ProgramRun, Ran};
 use super::waits::LONGEST_LEASE;
@@ -58,7 +58,7 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the session or the run cannot be loaded or stored.
     pub(super) fn lease<'r>(
-        self,
+        mut self,
         resumed: Option<&'r ResumedRun>,
         session: &mut Box<dyn Environment>,
         host: &Arc<dyn Host>,
@@ -70,6 +70,11 @@ impl ProgramRun {
             None => None,
             Some(Begin::Leased(lease)) => Some(lease),
             Some(Begin::Busy(key)) => return Ok(Err(Ran::Busy(Box::new(self), key, LONGEST_LEASE))),
+            Some(Begin::InMemory(problem)) if resumed.is_none() && self.run.key.is_none() => {
+                (self.place.persistence, self.place.without) = (None, Some(problem));
+                return Ok(Ok(Leased { program: self, run: HeldRun::None, lease: None, version: 0 }));
+            }
+            Some(Begin::InMemory(problem)) => return Err(refused(&problem)),
         };
         let version = entry.version();
         let (runs, stop) = (&self.services.runs, self.requests.stop());

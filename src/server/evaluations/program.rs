@@ -23,7 +23,7 @@ use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
-use crate::store::Key;
+use crate::store::{Key, Problem};
 use lispbox_policy::Rehearsal;
 
 use super::unwritten;
@@ -77,6 +77,8 @@ pub(super) struct Place {
     /// True if the session is that of the caller's connection.
     pub(super) is_own: bool,
     pub(super) persistence: Option<Arc<Persistence>>,
+    /// Why the store is not used, if there is one.
+    pub(super) without: Option<Problem>,
     pub(super) sandbox: Arc<dyn Sandbox>,
     /// The handles that the caller's connection knows, if the protocol revision tracks them.
     pub(super) handles: Option<Arc<Handles>>,
@@ -137,10 +139,18 @@ pub(super) struct Finished {
     pub(super) state: SessionState,
     /// The copies of its session that it requested, to be kept in memory.
     pub(super) copies: Vec<Arc<Entry>>,
-    /// The handle of a stored session that defines the name because of which the program failed.
-    pub(super) definer: Option<String>,
+    /// The stored session that defines the name because of which the program failed.
+    pub(super) definer: Option<Definer>,
     /// The run, if it is suspended.
     pub(super) asked: Option<AskedRun>,
+}
+
+/// A session that defines a name which a program misses.
+pub(super) enum Definer {
+    /// The one of this handle.
+    Known(String),
+    /// One whose handle the caller's connection does not know.
+    Unknown,
 }
 
 impl Finished {

@@ -193,7 +193,10 @@ pub(in crate::server) fn assemble(
         options.downstream.pins = Pins::in_store(Arc::clone(store));
     }
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
-    let persistence = options.store.map(|store| Persistence::new(store, &options.sessions, Arc::clone(&allowances)));
+    let persistence = options.store.map(|store| {
+        let kept = Persistence::new(store, &options.sessions, Arc::clone(&allowances));
+        if options.is_usual_store { kept.optional() } else { kept }
+    });
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),

@@ -1,6 +1,7 @@
 //! Sessions in a store: loaded before a program runs in them, written after it has changed them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::identity::hexadecimal;
 use crate::server::system::random;
-use crate::store::{Key, LEASE, OWN, Problem, Store, make_room, wait_for_lease};
+use crate::store::{Key, LEASE, OWN, Problem, Store, make_room, probe, wait_for_lease};
 
 use super::leases::{HeldLease, Leases};
 use super::requests::SessionRequests;
@@ -37,6 +38,10 @@ pub(in crate::server) struct Persistence {
     /// The number of sessions that each principal may still create before the store is asked for its count.
     spare: Mutex<HashMap<String, u64>>,
     leases: Leases,
+    /// True if programs run without the store while it cannot be used: nobody has asked for it.
+    is_optional: bool,
+    /// True if the store could not be used when it was tried last.
+    is_unusable: AtomicBool,
     /// Dropped with the keeper, which ends the expiry thread.
     _end: Sender<()>,
 }
@@ -54,6 +59,8 @@ pub(in crate::server) enum Begin {
     Leased(SessionLease),
     /// Another process has it.
     Busy(Key),
+    /// The store cannot be used, and need not be: the session as it is in memory is used.
+    InMemory(Problem),
 }
 
 impl Persistence {
@@ -86,15 +93,44 @@ impl Persistence {
             tracing::error!(%problem, "sessions cannot expire");
         }
         let leases = Leases::new(Arc::clone(&store));
-        Persistence { store, most, allowances, spare: Mutex::default(), leases, _end: end }
+        let (spare, is_optional, is_unusable) = Default::default();
+        Persistence { store, most, allowances, spare, leases, is_optional, is_unusable, _end: end }
+    }
+
+    /// Returns the keeper of a store that is used as long as it can be, and that programs do without otherwise.
+    pub(in crate::server) fn optional(self) -> Persistence {
+        Persistence { is_optional: true, ..self }
+    }
+
+    /// True if a program does without the store because of that problem: the store is optional, and the session is in
+    /// memory.
+    fn does_without(&self, entry: &Entry, problem: &Problem) -> bool {
+        if !(self.is_optional && matches!(problem, Problem::Unusable(_))) || *lock(&entry.stored) == Stored::Other {
+            return false;
+        }
+        if !self.is_unusable.swap(true, Ordering::Relaxed) {
+            let while_so = "sessions and waiting programs end with this process while the usual store cannot be used";
+            tracing::warn!(%problem, "{while_so}");
+        }
+        true
+    }
+
+    /// Checks that an optional store which could not be used takes writes again: a full disk shows only then.
+    fn probe(&self) -> Result<(), Problem> {
+        if !self.is_unusable.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        probe(&*self.store)?;
+        self.is_unusable.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Acquires the right to evaluate in a session, and loads the session from the store if it differs. Waits for
     /// `patience` while another process has it.
     ///
     /// # Errors
-    /// Refuses if no such session exists, if another process does not release it in time, if the store cannot be used,
-    /// or if the stored content cannot be read.
+    /// Refuses if no such session exists, if another process does not release it in time, if a store that is not optional
+    /// cannot be used, or if the stored content cannot be read.
     pub(in crate::server) fn begin(
         self: &Arc<Self>,
         entry: &Entry,
@@ -104,6 +140,10 @@ impl Persistence {
         patience: Duration,
     ) -> Result<Begin, Refused> {
         let key = entry.key();
+        match self.probe() {
+            Err(problem) if self.does_without(entry, &problem) => return Ok(Begin::InMemory(problem)),
+            probed => probed.map_err(|problem| refused(&problem))?,
+        }
         if *lock(&entry.stored) == Stored::Nothing {
             // No other process knows it yet.
             return Ok(Begin::Leased(SessionLease { persistence: Arc::clone(self), key, held: None }));
@@ -118,6 +158,7 @@ impl Persistence {
                 return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
             }
             Err(Problem::Leased) if patience.is_zero() => return Ok(Begin::Busy(key)),
+            Err(problem) if self.does_without(entry, &problem) => return Ok(Begin::InMemory(problem)),
             Err(problem) => return Err(refused(&problem)),
         };
         if *lock(&entry.stored) == Stored::Perhaps {
@@ -274,25 +315,6 @@ impl Persistence {
     }
 }
 
-/// Reports that the changes of a program could not be written. They stay in memory if the store is out of reach, and are
-/// lost if another process has changed the session.
-fn not_written(entry: &Entry, stored: Stored, problem: &Problem, reply: &mut Reply) {
-    if let Problem::Unavailable(_) | Problem::Unusable(_) = problem {
-        if stored == Stored::Nothing {
-            *lock(&entry.stored) = Stored::Perhaps;
-        }
-        let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
-        let again = "the next program in this session retries, unless another process takes the session first";
-        return failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
-    }
-    *lock(&entry.stored) = Stored::Other;
-    reply.defined.clear();
-    let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
-    let message =
-        format!("the session could not be kept: {problem}; {lost} is lost; the session is as other processes left it");
-    failed(reply, "SessionNotKept", &message);
-}
-
 impl SessionLease {
     /// Writes the program's changes; if that fails, the reply reports it.
     pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
@@ -337,8 +359,31 @@ impl SessionLease {
                 *lock(&entry.stored) = Stored::Version { version, changes };
                 entry.kept();
             }
-            Err(problem) => not_written(entry, stored, &problem, reply),
+            Err(problem) => self.not_written(entry, stored, &problem, reply),
         }
+    }
+
+    /// Reports that the changes of a program could not be written. They stay in memory if the store is out of reach, and are
+    /// lost if another process has changed the session.
+    fn not_written(&self, entry: &Entry, stored: Stored, problem: &Problem, reply: &mut Reply) {
+        if let Problem::Unavailable(_) | Problem::Unusable(_) = problem {
+            if stored == Stored::Nothing {
+                *lock(&entry.stored) = Stored::Perhaps;
+            }
+            let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
+            if self.persistence.does_without(entry, problem) {
+                return reply.notes.push(only_in_memory(problem));
+            }
+            let again = "the next program in this session retries, unless another process takes the session first";
+            return failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
+        }
+        *lock(&entry.stored) = Stored::Other;
+        reply.defined.clear();
+        let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
+        let message = format!(
+            "the session could not be kept: {problem}; {lost} is lost; the session is as other processes left it"
+        );
+        failed(reply, "SessionNotKept", &message);
     }
 
     /// Removes the session from the store, if it is there, while no other process can have it.
@@ -388,6 +433,11 @@ fn parse_key(text: &str) -> Option<[u8; 32]> {
     let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
     let bytes: Vec<u8> = (0..32).map(byte).collect::<Option<_>>()?;
     bytes.try_into().ok().filter(|_| text.len() == 64)
+}
+
+/// The note on a reply whose session is not in the store.
+pub(in crate::server) fn only_in_memory(problem: &Problem) -> String {
+    format!("what the session defines ends with lispbox: {problem}")
 }
 
 /// The message for a program that was stopped because another process may have its session.
