@@ -318,6 +318,44 @@ fn setup_moves_the_servers_that_start_and_takes_that_back() {
 }
 
 #[test]
+fn setup_moves_the_servers_of_codex_and_keeps_the_rest_of_its_file() {
+    let home = Home::new();
+    let file = ".codex/config.toml";
+    let mailbox = mailbox();
+    let before = format!(
+        "# my settings\nmodel = \"o5\" # the best\n\n[mcp_servers.mail]\ncommand = {}\nargs = {}\n\n\
+         [mcp_servers.gone]\ncommand = \"no-such-command\"\n\n[tui]\ntheme = \"dark\"\n",
+        mailbox["command"], mailbox["args"]
+    );
+    home.write(file, &before);
+    let text = || std::fs::read_to_string(home.path(file)).expect("it is there");
+    let dry = home.ends(0, &["setup", "codex", "--dry-run"]);
+    assert!(dry.contains("+ [mcp_servers.lispbox]\n+ command = ") && text() == before, "{dry}");
+
+    let moved = home.ends(0, &["setup", "codex", "--move"]);
+    for part in ["  gone: stays in Codex: ", "- [mcp_servers.mail] …", "`lispbox setup codex --undo` takes this back"]
+    {
+        assert!(moved.contains(part), "{part}: {moved}");
+    }
+    let after = text();
+    assert!(after.starts_with("# my settings\nmodel = \"o5\" # the best\n"), "{after}");
+    assert!(after.contains("[tui]\ntheme = \"dark\"\n") && !after.contains("[mcp_servers.mail]"), "{after}");
+    assert!(after.contains("args = [\"serve\"]\n"), "{after}");
+    let well = home.ends(1, &["doctor"]);
+    assert!(
+        well.contains("ok      Codex: attached, beside 1 server of its own; `lispbox setup codex --move`"),
+        "{well}"
+    );
+
+    home.ends(0, &["setup", "codex", "--undo"]);
+    assert!(text().contains("[mcp_servers.mail]\n") && !text().contains("lispbox"), "{}", text());
+    assert!(home.ends(0, &["setup", "codex", "--remove"]).contains("Codex does not have lispbox"));
+    home.write(file, "model = ");
+    let refused = home.ends(1, &["setup", "codex"]);
+    assert!(refused.contains("add by hand:\n[mcp_servers.lispbox]\ncommand = "), "{refused}");
+}
+
+#[test]
 fn setup_changes_nothing_if_no_server_starts_or_the_file_cannot_be_rewritten() {
     let home = Home::new();
     let text = json!({"mcpServers": {"gone": {"command": "no-such-command"}}}).to_string();

@@ -72,14 +72,13 @@ pub const CLIENTS: &[Client] = &[
 ];
 
 impl Client {
-    /// Finds the client with this name among those that `will_do` accepts.
+    /// Finds the client with this name.
     ///
     /// # Errors
-    /// Returns a message with the accepted names if there is none.
-    pub fn find(name: &str, will_do: fn(&Client) -> bool) -> Result<&'static Client, String> {
-        let known = || CLIENTS.iter().filter(|client| will_do(client));
-        known().find(|client| client.name == name).ok_or_else(|| {
-            let names: Vec<&str> = known().map(|client| client.name).collect();
+    /// Returns a message with the known names if there is none.
+    pub fn find(name: &str) -> Result<&'static Client, String> {
+        CLIENTS.iter().find(|client| client.name == name).ok_or_else(|| {
+            let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
             format!("there is no client `{name}`; known are `{}`", names.join("`, `"))
         })
     }

@@ -103,10 +103,7 @@ fn attached(client: &Client, root: &Value) -> bool {
     let servers = root.get(client.key).and_then(Value::as_object);
     let (ours, others): (Vec<&Value>, Vec<&Value>) =
         servers.into_iter().flat_map(|servers| servers.values()).partition(|server| is_lispbox(server));
-    let setup = |option: &str| match client.keeps_json() {
-        true => format!("`lispbox setup {}{option}`", client.name),
-        false => "an entry by hand, as for any client".to_owned(),
-    };
+    let setup = |option: &str| format!("`lispbox setup {}{option}`", client.name);
     let Some(entry) = ours.first() else {
         outln!("        {}: not attached; {} attaches it", client.title, setup(" --move"));
         return true;

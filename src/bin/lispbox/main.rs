@@ -8,6 +8,7 @@ mod approval;
 mod approvals;
 mod audit;
 mod bounds;
+mod client_file;
 mod clients;
 mod completions;
 mod config;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Policy, Sources, read_document};
-use serde_json::{Map, Value, json};
+use lispbox::server::{Policy, Sources};
+use serde_json::{Value, json};
 
+use crate::client_file::{ClientFile, by_hand, entry_lines};
 use crate::clients::Client;
 use crate::config::import::printable;
 use crate::context::Problem;
@@ -18,7 +19,7 @@ use crate::output::{errln, outln};
 /// changes nothing; `--remove` removes it again.
 #[derive(Args)]
 pub struct Setup {
-    /// The client: `claude-desktop`, `claude-code`, `cursor`, `vscode`, `windsurf` or `gemini-cli`.
+    /// The client: `claude-desktop`, `claude-code`, `cursor`, `vscode`, `windsurf`, `gemini-cli` or `codex`.
     client: String,
     /// The configuration file of the client, if it is in an unusual place.
     #[arg(long, value_name = "FILE")]
@@ -51,7 +52,7 @@ impl Setup {
     }
 
     fn write(self) -> Result<(), Problem> {
-        let client = Client::find(&self.client, Client::keeps_json).map_err(Problem::Usage)?;
+        let client = Client::find(&self.client).map_err(Problem::Usage)?;
         let unknown =
             || Problem::Usage(format!("the configuration file of {} is unknown; give it with `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;
@@ -66,7 +67,7 @@ impl Setup {
         let edit = |plan: &Plan| {
             edited(&before, client, entry.as_ref(), plan).map_err(|problem| {
                 let by_hand = match &entry {
-                    Some(entry) => format!("add by hand:\n{:#}", json!({client.key: {"lispbox": entry}})),
+                    Some(entry) => format!("add by hand:\n{}", by_hand(client, "lispbox", entry)),
                     None => format!("remove `{}.lispbox` by hand", client.key),
                 };
                 Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
@@ -85,7 +86,7 @@ impl Setup {
             return Ok(());
         };
         outln!("{}{}", file.display(), if self.dry_run { " would change:" } else { ":" });
-        show_change(client.key, old.as_ref(), new.as_ref(), &plan);
+        show_change(client, old.as_ref(), new.as_ref(), &plan);
         if self.dry_run {
             return Ok(());
         }
@@ -167,21 +168,11 @@ struct Edited {
 /// # Errors
 /// Returns the reason why the configuration cannot be rewritten.
 fn edited(before: &str, client: &Client, entry: Option<&Value>, plan: &Plan) -> Result<Option<Edited>, String> {
-    let text = before.trim_start_matches('\u{feff}');
-    let mut root = match serde_json::from_str(text) {
-        _ if text.trim().is_empty() => Value::Object(Map::new()),
-        Ok(root) => root,
-        Err(_) => match read_document(text, "it.json") {
-            Ok(_) => return Err("it has comments or trailing commas, which would be lost".to_owned()),
-            Err(problem) => return Err(problem),
-        },
-    };
-    let servers = root.as_object_mut().ok_or("expected an object")?;
-    if entry.is_none() && plan.returned().is_empty() && !servers.contains_key(client.key) {
+    let file = ClientFile::read(before, client)?;
+    if entry.is_none() && plan.returned().is_empty() && file.servers().is_none() {
         return Ok(None);
     }
-    let servers = servers.entry(client.key).or_insert_with(|| Value::Object(Map::new()));
-    let servers = servers.as_object_mut().ok_or_else(|| format!("expected an object in `{}`", client.key))?;
+    let mut servers = file.servers().cloned().unwrap_or_default();
     let old = servers.get("lispbox").cloned();
     let new = entry.map(|entry| {
         let mut entry = entry.clone();
@@ -192,7 +183,7 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>, plan: &Plan) -> 
         }
         entry
     });
-    let is_changed = plan.apply(servers);
+    let is_changed = plan.apply(&mut servers);
     if old == new && !is_changed {
         return Ok(None);
     }
@@ -200,13 +191,13 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>, plan: &Plan) -> 
         Some(new) => servers.insert("lispbox".to_owned(), new.clone()),
         None => servers.shift_remove("lispbox"),
     };
-    let text = serde_json::to_string_pretty(&root).map_err(|problem| problem.to_string())? + "\n";
-    Ok(Some(Edited { text, old, new }))
+    Ok(Some(Edited { text: file.with(servers)?, old, new }))
 }
 
 /// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
 /// are not shown, because they may be secret.
-fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>, plan: &Plan) {
+fn show_change(client: &Client, old: Option<&Value>, new: Option<&Value>, plan: &Plan) {
+    let is_json = client.keeps_json();
     let lines = |entry: Option<&Value>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };
         let mut entry = entry.clone();
@@ -215,19 +206,28 @@ fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>, plan: &Plan)
                 *value = "(not shown)".into();
             }
         }
-        format!("\"lispbox\": {entry:#}").lines().map(|line| format!("    {line}")).collect()
+        let indent = if is_json { "    " } else { "" };
+        entry_lines(client, "lispbox", &entry).iter().map(|line| format!("{indent}{line}")).collect()
     };
     let (old, new) = (lines(old), lines(new));
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let ending = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(old, new)| old == new).count();
-    outln!("  \"{key}\": {{");
+    if is_json {
+        outln!("  \"{}\": {{", client.key);
+    }
     old[..same].iter().for_each(|line| outln!("  {line}"));
     old[same..old.len() - ending].iter().for_each(|line| outln!("- {line}"));
     new[same..new.len() - ending].iter().for_each(|line| outln!("+ {line}"));
     new[new.len() - ending..].iter().for_each(|line| outln!("  {line}"));
-    plan.taken().iter().for_each(|name| outln!("-     {}: …", Value::from(printable(name))));
-    plan.returned().iter().for_each(|name| outln!("+     {}: …", Value::from(printable(name))));
-    outln!("  }}");
+    let other = |name: &str| match is_json {
+        true => format!("    {}: …", Value::from(printable(name))),
+        false => format!("[{}.{}] …", client.key, printable(name)),
+    };
+    plan.taken().iter().for_each(|name| outln!("- {}", other(name)));
+    plan.returned().iter().for_each(|name| outln!("+ {}", other(name)));
+    if is_json {
+        outln!("  }}");
+    }
 }
 
 /// Atomically replaces a file and keeps a backup of its previous content; a new file is readable only by its owner.

@@ -13,7 +13,7 @@ pub fn show(secrets: &Secrets) {
         std::env::current_exe().map_or_else(|_| "lispbox".to_owned(), |program| program.display().to_string());
     let arguments: Vec<String> = std::env::args().skip(1).map(|argument| secrets.redact_own(argument)).collect();
     let entry = json!({"mcpServers": {"lispbox": {"command": program, "args": arguments}}});
-    let clients: Vec<&str> = CLIENTS.iter().filter(|client| client.keeps_json()).map(|client| client.name).collect();
+    let clients: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
     errln!(
         "lispbox {} is an MCP server: an MCP client starts it and speaks MCP with it on standard input and output.\n\
          It now waits here for a client. Ctrl-C ends it.\n\n\

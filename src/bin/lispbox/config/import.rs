@@ -66,7 +66,7 @@ impl Import {
     /// Runs the import; the exit code is 1 if a file or a server in it could not be read.
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
         for name in &self.from {
-            Client::find(name, |_| true).map_err(Problem::Usage)?;
+            Client::find(name).map_err(Problem::Usage)?;
         }
         if let Some(folder) = self.project.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(Problem::Usage(format!("--project {}: expected a folder", folder.display())));
