@@ -163,23 +163,52 @@ fn a_store_that_is_locked_in_the_middle_of_a_conversation_loses_nothing() {
     assert_eq!(added(&home), ["b"]);
 }
 
-/// A client whose data folder is a file system of 16 MiB in a mount namespace of the server.
-fn in_a_small_file_system(home: &Home) -> Option<Client> {
+/// A client in a mount namespace of its own, for which a command has changed its data folder; `None` if mounts are not
+/// allowed here.
+fn with_mount(home: &Home, mount: &str) -> Option<Client> {
     let may_mount = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
     if !may_mount.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mounts in a namespace of one's own are not allowed here");
+        eprintln!("SKIPPED: mounts in a namespace of one's own are not allowed here");
         return None;
     }
     let folder = home.path(".local/share/lispbox");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let mount = format!("mount -t tmpfs -o size=16m,mode=700 tmpfs '{}' && exec \"$0\" \"$@\"", folder.display());
+    let mount = format!("{} && exec \"$0\" \"$@\"", mount.replace("FOLDER", &format!("'{}'", folder.display())));
     Some(Client::start_at_home_within(&["unshare", "-rm", "sh", "-c", &mount], home.0.path()))
+}
+
+#[test]
+fn a_store_on_a_file_system_without_writes_is_a_note_and_memory() {
+    const MOUNT: &str = "mount --bind FOLDER FOLDER && mount -o remount,ro,bind FOLDER";
+    // A file that is there, with a session, and none.
+    for is_there in [true, false] {
+        let home = with_counter(Home::new());
+        let session = is_there.then(|| {
+            let mut client = home.client();
+            let session = client.eval("(def a 1)").handle().expect("a handle");
+            end(client);
+            session
+        });
+        let Some(mut client) = with_mount(&home, MOUNT) else { return };
+        let answer = client.eval("(def b 2) (notes/add {:line \"b\"})");
+        assert!(answer.text.starts_with("\"added b\""), "{}", answer.text);
+        let log = std::fs::read_to_string(home.path("log")).expect("a log");
+        assert!(log.contains("the usual store cannot be used"), "{log}");
+        if let Some(session) = &session {
+            let answer = in_session(&mut client, session, "(notes/add {:line \"c\"}) a");
+            assert!(answer.is_error, "{}", answer.text);
+            println!("{}", answer.text);
+            end(client);
+            assert_eq!(in_session(&mut home.client(), session, "a").text, "1");
+        }
+        assert_eq!(added(&home), ["b"]);
+    }
 }
 
 #[test]
 fn a_disk_that_is_full_in_the_middle_of_a_conversation_is_a_note_and_memory_until_there_is_room() {
     let home = with_counter(Home::new());
-    let Some(mut client) = in_a_small_file_system(&home) else { return };
+    let Some(mut client) = with_mount(&home, "mount -t tmpfs -o size=16m,mode=700 tmpfs FOLDER") else { return };
     let session = client.eval("(def a 1) (notes/add {:line \"a\"})").handle().expect("a handle");
     let seen =
         PathBuf::from(format!("/proc/{}/root{}", client.process.id(), home.path(".local/share/lispbox").display()));
