@@ -81,6 +81,8 @@ mod sessions;
 #[cfg(unix)]
 mod settled_effects;
 mod shapes;
+#[cfg(unix)]
+mod shared_cards;
 mod shares;
 mod shutdown;
 mod stale_lists;
