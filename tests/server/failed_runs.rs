@@ -540,7 +540,7 @@ fn arguments_beside_a_run_are_checked() {
     for (arguments, refusal) in [
         (
             json!({"run": run, "session": "x"}),
-            "InvalidArguments: `run` goes on with a program in its own session; leave `session` out",
+            "InvalidArguments: `run` goes on with a program in its own session, which is not the one that `session` names; leave `session` out; nothing was evaluated",
         ),
         (json!({"run": run, "reads": "old"}), "InvalidArguments: `reads` is \"new\" or \"logged\", not \"old\""),
         (
@@ -554,6 +554,19 @@ fn arguments_beside_a_run_are_checked() {
     ] {
         assert_eq!(client.call("lisp_eval", arguments).text, refusal);
     }
+}
+
+#[test]
+fn a_run_may_be_named_with_its_session() {
+    on_each(|client, folder, _| {
+        let session = client.eval("(def before 1)").handle();
+        let failed = client.call("lisp_eval", json!({"program": FAILS, "session": session}));
+        let session = failed.handle().or(session);
+        let arguments = json!({"run": run_of(&failed), "program": "before", "session": session});
+        let done = client.call("lisp_eval", arguments);
+        assert!(!done.is_error, "{}", done.text);
+        assert!(!lines(folder, "added").is_empty());
+    });
 }
 
 #[test]

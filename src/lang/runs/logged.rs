@@ -51,9 +51,11 @@ pub struct Timing {
 }
 
 impl Entry {
-    /// True for a call that changes nothing and has its reply.
+    /// True for a call that changes nothing and has its own reply.
     fn is_read(&self) -> bool {
-        !self.is_change && matches!(&self.state, CallState::Done(reply) if reply.text().is_some())
+        !self.is_change
+            && self.answers.is_none()
+            && matches!(&self.state, CallState::Done(reply) if reply.text().is_some())
     }
 
     /// Creates the entry of a call that has not been made, with those arguments.
@@ -406,6 +408,14 @@ mod tests {
             assert_eq!(answered(true, reply.clone()).happened(), Happened::Yes, "{reply:?}");
         }
         assert_eq!(answered(true, ToolReply::Denied("rule".to_owned())).happened(), Happened::No);
+    }
+
+    #[test]
+    fn a_call_that_was_answered_from_an_earlier_attempt_is_no_read() {
+        let change = EarlierCall { attempt: 0, entry: answered(true, results()[0].clone()), is_taken: true };
+        let again = Entry { answers: Some(0), ..answered(false, results()[0].clone()) };
+        let log = Logged { calls: vec![again], earlier: vec![change], attempt: 1, ..Logged::default() };
+        assert!(!log.has_reads());
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(in crate::server) struct EvalRequest {
 #[derive(Debug)]
 pub(in crate::server) struct NamedRun {
     pub(in crate::server) run: String,
+    /// The session that the call names, which has to be that of the run.
+    pub(in crate::server) session: Option<String>,
     /// The corrected program.
     pub(in crate::server) program: Option<String>,
     /// The text of a JSON value.
@@ -173,20 +175,20 @@ impl EvalRequest {
                 return Err(Refused::new(CODE, message));
             }
         };
+        let session = given.text("session")?.filter(|session| !session.is_empty());
         let (program, data, repeat) = (given.text("program")?, given.data(), given.flag("repeat")?);
         let cancel = given.flag("cancel")?;
         given.given.retain(|_, value| !value.is_null());
         match given.given.keys().next() {
             None => {
-                let named = NamedRun { run, program, data, limits, repeats_reads, repeat, cancel };
+                let named = NamedRun { run, session, program, data, limits, repeats_reads, repeat, cancel };
                 match named.further().filter(|_| cancel) {
                     None => Ok(Some(named)),
                     Some(other) => Err(Refused::new(CODE, format!("`cancel` ends a program; leave `{other}` out"))),
                 }
             }
             Some(other) => {
-                let message =
-                    format!("`run` goes on with a program in its own session; leave `{}` out", cut(other, 60));
+                let message = format!("`run` goes on with a program; leave `{}` out", cut(other, 60));
                 Err(Refused::new(CODE, message))
             }
         }

@@ -104,8 +104,8 @@ fn further_attempt(named: &NamedRun, found: &FoundRun, most: &Limits) -> Result<
 /// Checks that a run is the one that a call asks for, and in a state in which the call applies to it.
 ///
 /// # Errors
-/// Refuses a call that continues a run that does not exist, whose arguments are not those of its run key, or that cancels
-/// a run that is not running.
+/// Refuses a call that continues a run that does not exist, whose arguments are not those of its run key, that names
+/// another session than that of the run, or that cancels a run that is not running.
 fn is_asked_for(
     found: Option<&FoundRun>,
     key: Option<&RunKey>,
@@ -119,6 +119,13 @@ fn is_asked_for(
     if key.is_some_and(|key| found.arguments.as_ref() != Some(&key.arguments)) {
         let message = "a call with this run key had other arguments; nothing was evaluated";
         return Err(Refused::new("RunKeyReused", message));
+    }
+    if let Some(session) = named.and_then(|named| named.session.as_deref())
+        && session != found.session.handle()
+    {
+        let message = "`run` goes on with a program in its own session, which is not the one that `session` names; leave \
+                       `session` out; nothing was evaluated";
+        return Err(Refused::new("InvalidArguments", message));
     }
     if named.is_some_and(|named| named.cancel) {
         let state = if found.ended.is_some() { "has ended" } else { "waits" };

@@ -162,6 +162,16 @@ pub(in crate::server) enum RunSession {
     Begun(String),
 }
 
+impl RunSession {
+    /// Returns the handle of the session.
+    pub(in crate::server) fn handle(&self) -> &str {
+        match self {
+            RunSession::Here(entry) => &entry.handle,
+            RunSession::Stored(handle) | RunSession::Begun(handle) => handle,
+        }
+    }
+}
+
 /// A run that waits in memory.
 #[derive(Clone)]
 struct WaitingRun {
