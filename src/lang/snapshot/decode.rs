@@ -1,9 +1,9 @@
 //! Snapshot decoder: the rows of a text, and the definitions in them. `build` makes their values.
 
 use super::known::Known;
-use super::scan::scan;
+use super::scan::{CODE_NESTING, scan};
 use super::tape::{Part, Parts, Tape};
-use super::{CODE_NESTING, MOST_ROWS, VERSION};
+use super::{MOST_ROWS, VERSION};
 use crate::error::{Error, Outcome, Raised};
 use crate::form::{Form, FormKind};
 use crate::heap::{CellKind, Handle, Notes, State};

@@ -1,7 +1,6 @@
 //! Splits the text of a snapshot into the nodes of a tape, as long as it is text that `encode` writes: lists, vectors and
 //! tokens between blanks. The code of functions and rare scalars are read by the reader.
 
-use super::CODE_NESTING;
 use super::tape::{Kind, Node, Tape};
 use crate::form::{Form, FormKind};
 use crate::lexer::{Lexeme, Token};
@@ -9,6 +8,10 @@ use crate::reader::{self, Reading};
 use crate::span::Span;
 use crate::value::text::LONGEST_NAME;
 use memchr::memchr2;
+
+/// Maximum nesting depth of the forms of a snapshot. Expanded code nests more deeply than programs may, with up to two
+/// brackets per level.
+pub(super) const CODE_NESTING: usize = 2_100;
 
 /// The ASCII characters of a name, as the lexer has them.
 const IN_NAME: [bool; 128] = {
