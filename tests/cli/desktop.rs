@@ -341,7 +341,7 @@ fn setup_moves_the_servers_of_codex_and_keeps_the_rest_of_its_file() {
     assert!(after.starts_with("# my settings\nmodel = \"o5\" # the best\n"), "{after}");
     assert!(after.contains("[tui]\ntheme = \"dark\"\n") && !after.contains("[mcp_servers.mail]"), "{after}");
     assert!(after.contains("args = [\"serve\"]\n"), "{after}");
-    let well = home.ends(1, &["doctor"]);
+    let well = home.ends(0, &["doctor"]);
     assert!(
         well.contains("ok      Codex: attached, beside 1 server of its own; `lispbox setup codex --move`"),
         "{well}"
