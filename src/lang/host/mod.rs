@@ -129,15 +129,17 @@ pub enum Happened {
 impl ToolReply {
     /// Returns whether a call with this reply, of a tool that may change something, has changed it.
     pub(crate) fn happened(&self, is_sent: bool) -> Happened {
-        use ToolErrorKind::{Arguments, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable, Unreadable};
+        use ToolErrorKind::{
+            Arguments, Busy, Changed, Failed, Panicked, Timeout, TooLarge, Unavailable, Uncertain, Unreadable,
+        };
         let unknown = if is_sent { Happened::Unknown } else { Happened::No };
         match self {
             ToolReply::Json(_) | ToolReply::Text(_) | ToolReply::Marked(_) => Happened::Yes,
             ToolReply::Stopped => unknown,
             ToolReply::Error(error) => match error.kind {
                 TooLarge => Happened::Yes,
-                Timeout | Unavailable | Panicked | Unreadable => unknown,
-                Failed | Arguments | Changed => Happened::No,
+                Timeout | Unavailable | Panicked | Unreadable | Uncertain => unknown,
+                Failed | Arguments | Busy | Changed => Happened::No,
             },
             _ => Happened::No,
         }
@@ -251,12 +253,16 @@ pub enum ToolErrorKind {
     Timeout,
     /// The server could not be started, or has exited.
     Unavailable,
+    /// The server did not take the call for now, and has done nothing.
+    Busy,
     /// The reply exceeded the size limit.
     TooLarge,
     /// The function behind the tool panicked.
     Panicked,
     /// The tool answered with something that cannot be read: it may have been carried out.
     Unreadable,
+    /// The tool answered with an error that leaves open whether it was carried out, such as a time-out behind it.
+    Uncertain,
     /// The server has changed the tool since it was pinned, and no person has accepted that; nothing was sent.
     Changed,
 }
@@ -265,10 +271,10 @@ impl ToolErrorKind {
     /// Returns the stable error code that programs and clients see.
     pub const fn code(self) -> &'static str {
         match self {
-            ToolErrorKind::Failed | ToolErrorKind::Unreadable => "ToolError",
+            ToolErrorKind::Failed | ToolErrorKind::Unreadable | ToolErrorKind::Uncertain => "ToolError",
             ToolErrorKind::Arguments => "ToolArgumentError",
             ToolErrorKind::Timeout => "ToolTimeout",
-            ToolErrorKind::Unavailable => "ServerUnavailable",
+            ToolErrorKind::Unavailable | ToolErrorKind::Busy => "ServerUnavailable",
             ToolErrorKind::TooLarge => "ToolResultTooLarge",
             ToolErrorKind::Panicked => "ToolPanic",
             ToolErrorKind::Changed => "ToolChanged",

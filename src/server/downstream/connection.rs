@@ -34,6 +34,7 @@ use super::problems::{self, quoted};
 use super::process::ServerProcess;
 use super::refusals;
 use super::result::{late, stalled};
+use super::uncertain;
 
 /// Timeout of a ping.
 const PING: Duration = Duration::from_secs(2);
@@ -422,9 +423,10 @@ impl Connection {
                     ),
                 ),
             },
-            ServiceError::McpError(error) => {
-                (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&self.secrets.redact(&error.message), 2000)))
-            }
+            ServiceError::McpError(error) => (
+                uncertain::kind(&error.message),
+                format!("`{what}` failed: {}", cut(&self.secrets.redact(&error.message), 2000)),
+            ),
             ServiceError::UnexpectedResponse => {
                 (ToolErrorKind::Unreadable, format!("the reply of `{what}` is not valid MCP"))
             }
@@ -449,8 +451,11 @@ impl Connection {
                 let details =
                     problems::refused(error).map(|refused| refused.details(&self.secrets)).unwrap_or_default();
                 let message = format!("server `{}` answered `{what}` with HTTP status {status}{details}", self.name);
-                let is_for_now = matches!(status, 429 | 502..=504);
-                let kind = if is_for_now { ToolErrorKind::Unavailable } else { ToolErrorKind::Failed };
+                let kind = match status {
+                    429 | 503 => ToolErrorKind::Busy,
+                    502 | 504 => ToolErrorKind::Unavailable,
+                    status => uncertain::kind_of_status(status),
+                };
                 Failure::Final(ToolError::new(kind, message))
             }
             status => {

@@ -46,6 +46,7 @@ mod starts;
 mod streamable;
 mod told;
 mod tool_transport;
+mod uncertain;
 mod unfit;
 mod validation;
 

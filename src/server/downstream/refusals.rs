@@ -36,7 +36,8 @@ pub(super) fn is_of_list(answer: &Result<CallToolResponse, ServiceError>) -> boo
     }
 }
 
-fn has_words(text: &str) -> bool {
+/// Returns true if a text has such words.
+pub(super) fn has_words(text: &str) -> bool {
     if text.len() > LONGEST {
         return false;
     }

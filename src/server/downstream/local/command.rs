@@ -9,10 +9,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use crate::lang::internal::foreign_text::shows_nothing;
-use crate::lang::{Tool, ToolError, ToolReply};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::config::{Action, Commands, Inherit, LocalTool, Round, Template, Words, rounds};
 use crate::server::config::{Answering, Function};
 use crate::server::downstream::result::text_or_json;
+use crate::server::downstream::uncertain;
 use crate::server::secrets::Secrets;
 use crate::server::system::platform::{self, Lifeline, Started};
 
@@ -90,7 +91,9 @@ impl Command {
             let said = [errors, (output, false)].into_iter().map(|(said, was_cut)| last(&said, was_cut, &self.secrets));
             let said = said.into_iter().find(|said| !said.is_empty());
             let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
-            return Err(ToolError::failed(format!("it ended with {status}{said}")));
+            // One that was killed may have been in the middle of its work.
+            let kind = if status.code().is_none() { ToolErrorKind::Uncertain } else { uncertain::kind(&said) };
+            return Err(ToolError::new(kind, format!("it ended with {status}{said}")));
         }
         let text = String::from_utf8(output).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into());
         Ok(text_or_json(text.trim_end_matches(['\r', '\n']).to_owned()))

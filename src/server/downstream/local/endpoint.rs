@@ -12,6 +12,7 @@ use crate::server::config::{Action, LocalTool, Round, Template, rounds, same_ori
 use crate::server::config::{Answering, Function};
 use crate::server::downstream::http::client;
 use crate::server::downstream::result::text_or_json;
+use crate::server::downstream::uncertain;
 use crate::server::secrets::Secrets;
 use crate::server::text::cut;
 
@@ -163,7 +164,8 @@ fn reply(bytes: Vec<u8>, kind: &str) -> ToolReply {
 fn refused(status: StatusCode, text: &str) -> ToolError {
     let elsewhere = if status.is_redirection() { ", a redirect to another address" } else { "" };
     let said = if text.trim().is_empty() { String::new() } else { format!(": {}", cut(text.trim(), REFUSAL_KEPT)) };
-    ToolError::failed(format!("it answered with HTTP status {}{elsewhere}{said}", status.as_u16()))
+    let message = format!("it answered with HTTP status {}{elsewhere}{said}", status.as_u16());
+    ToolError::new(uncertain::kind_of_status(status.as_u16()), message)
 }
 
 /// Describes a failed request without naming the address.

@@ -79,7 +79,7 @@ impl Local {
         match tokio::time::timeout(timeout, Arc::clone(function).call(arguments, timeout)).await {
             Ok(outcome) => outcome.map_err(|error| {
                 let said = match error.kind {
-                    ToolErrorKind::Failed => " failed:",
+                    ToolErrorKind::Failed | ToolErrorKind::Uncertain => " failed:",
                     ToolErrorKind::Panicked => "",
                     _ => ":",
                 };

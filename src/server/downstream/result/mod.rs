@@ -19,6 +19,7 @@ use crate::server::text::cut;
 use crate::server::transport::lenient;
 
 use super::blobs::Owned;
+use super::uncertain;
 
 /// The error for a call that timed out.
 pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
@@ -71,7 +72,7 @@ pub(super) fn unwrap(
     let mut notes = Notes::of(&result);
     redact_texts(&mut result.content, secrets);
     if result.is_error == Some(true) {
-        return Err(ToolError::failed(failure(&result, tool, secrets)));
+        return Err(failure(&result, tool, secrets));
     }
     if let Some(structured) = result.structured_content {
         let reply = match bare(structured, tool) {
@@ -316,7 +317,7 @@ fn harmless(data: String, secrets: &Secrets) -> String {
 }
 
 /// Builds the error message of a tool that failed.
-fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> String {
+fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> ToolError {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.trim())).collect();
     let words = match (texts.join("\n"), &result.structured_content) {
@@ -325,7 +326,7 @@ fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> String {
         _ => "it gave no reason".to_owned(),
     };
     let name = foreign_text::qualified(&tool.server, &tool.name);
-    format!("`{name}` failed: {}", cut(&secrets.redact(&words), 2000))
+    ToolError::new(uncertain::kind(&words), format!("`{name}` failed: {}", cut(&secrets.redact(&words), 2000)))
 }
 
 #[cfg(test)]
