@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of a line about calls, in bytes.
 const LINE: usize = 200;
 
+/// Maximum length of a call that is named with its arguments, in characters.
+const CALL: usize = 80;
+
+/// Maximum number of calls of unknown outcome that are kept for a reply.
+const UNKNOWN: usize = 20;
+
 /// Maximum number of failed calls that are named.
 const FAILED: usize = 3;
 
@@ -94,25 +100,66 @@ pub struct CutOff {
     pub made: Vec<MadeCalls>,
 }
 
+/// The program that goes on with a run, as the line about it names it.
+#[derive(Clone, Copy)]
+enum Further {
+    /// One without the mistake.
+    Corrected,
+    /// The same one, which gets further, since the calls that were made take no time and do not count.
+    Same,
+}
+
+/// What a further attempt has that this one had.
+#[derive(Clone, Copy, Default)]
+struct Again {
+    /// It may have the replies of its reads.
+    has_reads: bool,
+    /// It has other times and random numbers.
+    has_new_draws: bool,
+}
+
 /// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them`, within [`LINE`] bytes.
 ///
 /// It offers the logged replies of reads: models whose programs choose records by a state that they change took the value
 /// of a further attempt, which saw the changes, for that of the whole.
-fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, is_limit: bool, has_reads: bool) -> String {
+fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, further: Further, again: Again) -> String {
     let begin = format!("[made before {before}: ");
-    let reads = if has_reads { ", \"reads\": \"logged\"" } else { "" };
-    let end = match run {
-        Some(run) if is_limit => {
-            format!("; {{\"run\": \"{run}\"{reads}, \"limits\": {{…}}}} goes on and repeats none of them]")
-        }
-        Some(run) => format!(
-            "; {{\"run\": \"{run}\", \"program\": \"…\"{reads}}} goes on and repeats none of them (send it whole, with its \
-             defs)]"
-        ),
-        None => "]".to_owned(),
+    let reads = if again.has_reads { ", \"reads\": \"logged\"" } else { "" };
+    let (program, goes_on) = match further {
+        Further::Corrected => ("whole, corrected", "goes on and repeats none of them"),
+        Further::Same => ("the same", "goes on behind them"),
     };
+    let goes_on =
+        if again.has_new_draws { "goes on; calls with a time or random number are made again" } else { goes_on };
+    let end = run.map_or("]".to_owned(), |run| {
+        format!("; {{\"run\": \"{run}\", \"program\": \"{program}\"{reads}}} {goes_on}]")
+    });
     let room = LINE.saturating_sub(begin.len() + end.len());
     format!("{begin}{}{end}", listed(made, room))
+}
+
+/// Writes the line about calls of which it is not known whether they were carried out, within [`LINE`] bytes.
+fn unknown_line(unknown: &[String], run: Option<&str>) -> Option<String> {
+    let call = foreign_text::begun(unknown.first()?, CALL);
+    let more = match unknown.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let end = match run {
+        Some(_) => "; look whether it was: the run stops there, `\"repeat\": true` makes it again]",
+        None => "; look whether it was before you make it again]",
+    };
+    Some(format!("[not known whether made: {call}{more}{end}"))
+}
+
+/// Returns the calls of which it is not known whether they were carried out, each with the beginning of its arguments.
+#[doc(hidden)]
+pub fn unknown_calls<'e>(calls: impl IntoIterator<Item = &'e Entry>) -> Vec<String> {
+    let unknown = calls.into_iter().filter(|call| call.happened() == Happened::Unknown);
+    let shown = |call: &Entry| {
+        format!("{} {}", foreign_text::qualified(&call.server, &call.tool), foreign_text::begun(&call.arguments, CALL))
+    };
+    unknown.take(UNKNOWN).map(shown).collect()
 }
 
 /// Lists calls by tool, as many as there is room for.
@@ -124,6 +171,12 @@ fn listed(made: &[MadeCalls], room: usize) -> String {
         let (separator, left) = (if at == 0 { "" } else { ", " }, made.len() - at);
         let reserved = if left > 1 { MORE } else { 0 };
         if out.len() + separator.len() + calls.len() + reserved > room {
+            if at == 0 {
+                // One tool at least is named.
+                let most = room.saturating_sub(reserved + "…".len());
+                out = format!("{}…", &calls[..calls.floor_char_boundary(most)]);
+                continue;
+            }
             let tools = if left == 1 { "tool" } else { "tools" };
             return format!("{out}{separator}{left} more {tools}");
         }
@@ -160,18 +213,21 @@ impl Reply {
                 Status::Cancelled => "it was cancelled",
                 Status::Ok | Status::Error | Status::Suspended | Status::Running => "the error",
             };
-            // Calls that were made do not count again, so that the program itself goes on behind a limit of calls.
+            // Calls that were made take no time and do not count again.
             let limit = self.failure.as_ref().and_then(|failure| failure.limit.as_deref());
-            let is_limit = limit.is_some_and(|limit| limit != "calls");
-            lines.push(made_line(before, &self.made, self.run.as_deref(), is_limit, self.has_logged_reads));
+            let is_same = self.status == Status::Cancelled || matches!(limit, Some("calls" | "total"));
+            let further = if is_same { Further::Same } else { Further::Corrected };
+            let again = Again { has_reads: self.has_logged_reads, has_new_draws: self.has_unkept_draws };
+            lines.push(made_line(before, &self.made, self.run.as_deref(), further, again));
         }
+        lines.extend(unknown_line(&self.unknown, self.run.as_deref().filter(|_| !self.made.is_empty())));
         lines.into_iter().map(|line| format!("\n{line}")).collect()
     }
 
     /// Renders the line about a program that was cut off without a reply, in front of a later reply.
     pub(super) fn cut_off_line(&self) -> Option<String> {
         let CutOff { run, made } = self.cut_off.as_deref()?;
-        Some(made_line("a program was cut off", made, Some(run), false, false))
+        Some(made_line("a program was cut off", made, Some(run), Further::Same, Again::default()))
     }
 }
 
@@ -204,6 +260,7 @@ pub(super) fn failed_calls(calls: &[CallRecord], error: Option<&str>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::Failure;
 
     fn made(tool: &str, count: u64, unknown: u64) -> MadeCalls {
         MadeCalls { tool: tool.to_owned(), count, unknown }
@@ -216,8 +273,8 @@ mod tests {
             |made: Vec<MadeCalls>| Reply { status: Status::Error, made, run: Some(run.to_owned()), ..Reply::default() };
         let line = |reads: &str| {
             format!(
-                "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"…\"{reads}}} goes on and \
-                 repeats none of them (send it whole, with its defs)]"
+                "\n[made before the error: t/mark 4 times; {{\"run\": \"{run}\", \"program\": \"whole, corrected\"{reads}}} \
+                 goes on and repeats none of them]"
             )
         };
         let marked = reply(vec![made("t/mark", 4, 0)]);
@@ -226,11 +283,58 @@ mod tests {
         let tools = (0..50).map(|at| made(&format!("{}/{at}", "s".repeat(60)), 1_000_000, 1)).collect();
         let line = reply(tools).effects();
         assert!(line.trim().len() <= LINE, "{line}");
-        assert!(line.contains(": 50 more tools; {\"run\""), "{line}");
+        assert!(line.contains(": ssss") && line.contains("…, 49 more tools; {\"run\""), "{line}");
         let tools = (0..9).map(|at| made(&format!("t/{at}"), 2, 0)).collect();
         let line = reply(tools).effects();
         assert!(line.trim().len() <= LINE, "{line}");
         assert!(line.contains("t/0 2 times, t/1 2 times, ") && line.contains(" more tools; "), "{line}");
+    }
+
+    #[test]
+    fn two_tools_are_named_beside_the_logged_reads() {
+        let made = vec![made("shop/mark_shipped", 7, 0), made("shop/send_mail", 6, 0)];
+        let run = Some("h3kqgcs4ofnkzgajjiwcrgi45z".to_owned());
+        let reply = Reply { status: Status::Error, made, run, has_logged_reads: true, ..Reply::default() };
+        let line = reply.effects();
+        assert!(line.contains(": shop/mark_shipped 7 times, shop/send_mail 6 times; {") && line.trim().len() <= LINE);
+    }
+
+    #[test]
+    fn a_call_of_unknown_outcome_is_named() {
+        let run = "h3kqgcs4ofnkzgajjiwcrgi45z".to_owned();
+        let unknown = vec!["shop/charge {\"order_id\":\"O-1186\"}".to_owned(), format!("t/mark {}", "x".repeat(900))];
+        let made = vec![made("shop/charge", 4, 2)];
+        let reply = Reply { status: Status::Error, made, unknown, run: Some(run), ..Reply::default() };
+        let lines = reply.effects();
+        assert!(
+            lines.ends_with(
+                "\n[not known whether made: shop/charge {\"order_id\":\"O-1186\"} and 1 more; look whether it was: the run \
+                 stops there, `\"repeat\": true` makes it again]"
+            ),
+            "{lines}"
+        );
+        let mut long = Reply { unknown: vec![format!("{}/t {}", "s".repeat(99), "x".repeat(900)); 20], ..reply };
+        assert!(long.effects().lines().all(|line| line.len() <= LINE), "{}", long.effects());
+        long.run = None;
+        assert!(long.effects().ends_with("; look whether it was before you make it again]"), "{}", long.effects());
+    }
+
+    #[test]
+    fn calls_with_other_times_are_not_promised_to_be_the_same() {
+        let (made, run) = (vec![made("t/mark", 4, 0)], Some("r".to_owned()));
+        let line = Reply { status: Status::Error, made, run, has_unkept_draws: true, ..Reply::default() }.effects();
+        assert!(line.ends_with("} goes on; calls with a time or random number are made again]"), "{line}");
+    }
+
+    #[test]
+    fn a_limit_of_calls_or_time_offers_the_same_program() {
+        for (limit, program) in [("calls", "the same"), ("total", "the same"), ("fuel", "whole, corrected")] {
+            let failure = Some(Failure { limit: Some(limit.to_owned()), ..Failure::default() });
+            let (made, run) = (vec![made("t/mark", 4, 0)], Some("r".to_owned()));
+            let line = Reply { status: Status::Limit, made, run, failure, ..Reply::default() }.effects();
+            assert!(line.starts_with("\n[made before the limit: t/mark 4 times; {\"run\": \"r\", "), "{line}");
+            assert!(line.contains(&format!("\"program\": \"{program}\"")), "{line}");
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub mod value;
 
 pub use convert::ConvertError;
 pub use convert::exact::{self, Exact, Scalar};
-pub use effects::{Attempt, CutOff, MadeCalls};
+pub use effects::{Attempt, CutOff, MadeCalls, unknown_calls};
 pub use embed::{
     Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, FailedRun, Function, FunctionEntry,
     Layer, NameError, Next, NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError,
@@ -152,7 +152,10 @@ pub use span::{Source, SourceName, Span};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::builtin::all;
-    pub use crate::builtin::discovery::{overview::outline, vocabulary};
+    pub use crate::builtin::discovery::{
+        overview::{advice, outline},
+        vocabulary,
+    };
     pub use crate::builtin::syntax;
     pub use crate::error::suggest::closest;
     pub use crate::expand::{SPECIAL_FORMS, macro_names};

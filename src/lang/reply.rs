@@ -80,10 +80,18 @@ pub struct Reply {
     /// The calls that have changed something, or may have, by tool, if the program did not end well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<MadeCalls>,
+    /// The first of those calls of which it is not known whether they were carried out, with the beginnings of their
+    /// arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     /// True if a further attempt can have the replies of the reads of this one.
     #[doc(hidden)]
     #[serde(skip)]
     pub has_logged_reads: bool,
+    /// True if a further attempt has other times and random numbers than this one, so that calls with them are other calls.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub has_unkept_draws: bool,
     /// The relation of the evaluation to earlier attempts of its run, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
@@ -387,7 +395,9 @@ impl Reply {
             status: _,
             earlier,
             earlier_omitted: _,
+            unknown,
             has_logged_reads: _,
+            has_unkept_draws: _,
             is_print: _,
             value,
             json,
@@ -415,7 +425,7 @@ impl Reply {
         if prints.capacity() > 0 {
             copy(prints);
         }
-        for texts in [defined, more, notes] {
+        for texts in [defined, more, notes, unknown] {
             if texts.capacity() > 0 {
                 copy(texts);
             }

@@ -49,7 +49,7 @@ fn repeated(client: &mut Client, program: &str) -> Answer {
 }
 
 /// Runs a check for clients of old and new revisions, without a store and with one of each kind that is installed.
-fn on_each(check: impl Fn(&mut Client, &Path, Option<&str>)) {
+pub fn on_each(configuration: &dyn Fn(&Path) -> Value, check: impl Fn(&mut Client, &Path, Option<&str>)) {
     let start = |stateless: bool, arguments: &[&str]| {
         let folder = tempfile::tempdir().expect("a folder");
         let configuration = configuration(folder.path());
@@ -71,12 +71,12 @@ fn on_each(check: impl Fn(&mut Client, &Path, Option<&str>)) {
 
 #[test]
 fn a_program_that_fails_names_its_changes_and_a_corrected_one_repeats_none_of_them() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let failed = client.eval(FAILS);
         let run = run_of(&failed);
         let line = format!(
-            "[made before the error: notes/add 4 times; {{\"run\": \"{run}\", \"program\": \"…\"}} goes on and repeats none \
-             of them (send it whole, with its defs)]"
+            "[made before the error: notes/add 4 times; {{\"run\": \"{run}\", \"program\": \"whole, corrected\"}} goes on and \
+             repeats none of them]"
         );
         assert_eq!(failed.text.lines().last(), Some(&*line), "{}", failed.text);
         assert_eq!(failed.record["made"], json!([{"tool": "notes/add", "count": 4}]));
@@ -164,7 +164,7 @@ fn each_ending_is_kept_with_what_it_has_made_and_each_way_to_go_on_makes_the_res
 
 #[test]
 fn the_same_program_again_is_stopped_once_before_the_first_call_that_it_repeats() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let run = run_of(&client.eval(FAILS));
         let stopped = client.eval(CORRECTED);
         assert!(stopped.text.starts_with("EffectRepeated: notes/add {\"line\":\"0\"} was made "), "{}", stopped.text);
@@ -183,7 +183,7 @@ fn the_same_program_again_is_stopped_once_before_the_first_call_that_it_repeats(
 
 #[test]
 fn what_is_to_be_repeated_is_made_again_and_what_is_harmless_is_never_stopped() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         client.eval("(notes/add {:line \"1\"}) (notes/set {:line \"2\"}) (/ 1 0)");
         assert!(!client.eval("(notes/list {:line \"\"}) (notes/set {:line \"2\"})").is_error);
         assert!(!repeated(client, "(notes/add {:line \"1\"})").is_error);
@@ -209,7 +209,7 @@ fn a_policy_says_what_becomes_of_repeated_calls() {
 
 #[test]
 fn equal_calls_are_answered_as_often_as_they_were_made() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let run = run_of(&client.eval("(notes/add {:line \"a\"}) (notes/add {:line \"a\"}) (/ 1 0)"));
         let done = go_on(client, &run, "(vec (pmap (fn [_] (notes/add {:line \"a\"})) (range 3)))");
         assert!(done.text.starts_with("[\"added a\" \"added a\" \"added a\"]"), "{}", done.text);
@@ -220,7 +220,7 @@ fn equal_calls_are_answered_as_often_as_they_were_made() {
 
 #[test]
 fn each_further_failure_adds_to_what_is_not_repeated_and_what_is_left_out_is_said() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let run = run_of(&client.eval("(notes/add {:line \"1\"}) (notes/add {:line \"2\"}) (/ 1 0)"));
         let second = go_on(client, &run, "(notes/add {:line \"1\"}) (notes/add {:line \"3\"}) (/ 1 0)");
         assert_eq!(run_of(&second), run);
@@ -273,7 +273,11 @@ fn reads_are_made_anew_unless_the_logged_ones_are_asked_for() {
     let program = "(notes/add {:line (str \"after \" (notes/list {:line \"\"}))})";
     let failed = client.eval(&format!("{program} (/ 1 0)"));
     let run = run_of(&failed);
-    assert!(failed.text.contains("\"program\": \"…\", \"reads\": \"logged\"} goes on"), "{}", failed.text);
+    assert!(
+        failed.text.contains("\"program\": \"whole, corrected\", \"reads\": \"logged\"} goes on"),
+        "{}",
+        failed.text
+    );
     let logged = json!({"run": run, "program": format!("{program} (/ 1 0)"), "reads": "logged"});
     let again = client.call("lisp_eval", logged);
     assert_eq!(again.record["attempt"]["answered"], json!(2), "{}", again.text);
@@ -299,7 +303,7 @@ fn a_further_attempt_sees_the_clock_and_the_random_numbers_of_the_one_before() {
 
 #[test]
 fn a_further_attempt_begins_in_the_session_as_it_was_unless_that_has_changed() {
-    on_each(|client, _, store| {
+    on_each(&configuration, |client, _, store| {
         let session = client.eval("(def log (atom [1]))").handle();
         let fails = "(swap! log conj 2) (def b 5) (notes/add {:line \"1\"}) (/ 1 0)";
         let failed = client.call("lisp_eval", json!({"program": fails, "session": session}));
@@ -360,7 +364,7 @@ fn begin_and_hold(client: &mut Client, folder: &Path) -> i64 {
 
 #[test]
 fn a_program_that_is_cancelled_is_told_of_in_the_next_reply_and_goes_on() {
-    on_each(|client, folder, store| {
+    on_each(&configuration, |client, folder, store| {
         let id = begin_and_hold(client, folder);
         client.notify("notifications/cancelled", json!({"requestId": id}));
         // Without a session too, the next program begins behind the end of the one that is cancelled.
@@ -439,7 +443,7 @@ fn a_program_whose_connection_or_process_ends_is_kept_and_another_process_goes_o
 
 #[test]
 fn of_two_attempts_at_once_the_second_is_refused() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let run = run_of(&client.eval(FAILS));
         let program = "(notes/hold {:line \"h\"})";
         let first = json!({"name": "lisp_eval", "arguments": {"run": run, "program": program}});
@@ -490,7 +494,7 @@ fn a_run_belongs_to_its_principal() {
 
 #[test]
 fn data_is_kept_with_a_store_and_asked_for_again_without() {
-    on_each(|client, folder, store| {
+    on_each(&configuration, |client, folder, store| {
         let fails = "(doseq [line data] (notes/add {:line line})) (/ 1 0)";
         let failed = client.call("lisp_eval", json!({"program": fails, "data": ["a", "b"]}));
         let run = run_of(&failed);
@@ -507,7 +511,7 @@ fn data_is_kept_with_a_store_and_asked_for_again_without() {
 
 #[test]
 fn failed_calls_are_named_with_what_tells_them_apart() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let program = "(mapv (fn [n] (try (notes/try {:line (str n)}) (catch ToolError e nil))) [1 2])";
         let answer = client.eval(program);
         let named = "[2 tool calls, 2 failed: notes/try :line \"1\" (";
@@ -521,7 +525,7 @@ fn failed_calls_are_named_with_what_tells_them_apart() {
 
 #[test]
 fn a_call_that_has_failed_is_made_again_by_a_further_attempt() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let program = "(notes/add {:line \"1\"}) (notes/try {:line \"2\"})";
         let failed = client.eval(program);
         assert_eq!(failed.record["made"], json!([{"tool": "notes/add", "count": 1}]), "{}", failed.text);
@@ -558,7 +562,7 @@ fn arguments_beside_a_run_are_checked() {
 
 #[test]
 fn a_run_may_be_named_with_its_session() {
-    on_each(|client, folder, _| {
+    on_each(&configuration, |client, folder, _| {
         let session = client.eval("(def before 1)").handle();
         let failed = client.call("lisp_eval", json!({"program": FAILS, "session": session}));
         let session = failed.handle().or(session);
@@ -571,7 +575,7 @@ fn a_run_may_be_named_with_its_session() {
 
 #[test]
 fn a_program_that_only_reads_is_not_kept() {
-    on_each(|client, _, store| {
+    on_each(&configuration, |client, _, store| {
         let failed = client.eval("(notes/list {:line \"\"}) (/ 1 0)");
         assert!(!failed.text.contains("{\"run\""), "{}", failed.text);
         assert_eq!(client.eval("(run/status)").text, "[]");

@@ -93,6 +93,8 @@ mod store_faults;
 mod ten_servers;
 mod together;
 mod tokens;
+#[cfg(unix)]
+mod uncertain_outcomes;
 mod unkept;
 #[cfg(unix)]
 mod waiting_runs;

@@ -44,6 +44,32 @@ fn on_each(check: impl Fn(&mut Client, &Path, Option<&str>)) {
 }
 
 #[test]
+fn a_program_that_is_sent_again_while_it_runs_is_not_run_twice() {
+    for has_store in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+        let options = if has_store { [&PATIENCE[..], &["--store", &store]].concat() } else { PATIENCE.to_vec() };
+        let mut client = Client::start(&configuration(folder.path()), &options);
+        let running = client.eval(HOLDS);
+        let run = run_of(&running);
+        assert_eq!(run_of(&client.eval(HOLDS)), run, "it waits for the same program");
+        let_go(folder.path());
+        let call = json!({"name": "lisp_eval", "arguments": {"program": HOLDS}});
+        let mut done = client.request("tools/call", call.clone());
+        while Answer::of(&done).text.starts_with("[running: ") {
+            done = client.request("tools/call", call.clone());
+        }
+        assert!(Answer::of(&done).text.starts_with("\"added a\"\n\"added b!\"\n[2 tool calls]"), "{done}");
+        assert!(done.to_string().contains("[the same program was sent before and had no reply yet"), "{done}");
+        assert_eq!((lines(folder.path(), "added"), lines(folder.path(), "held")), (vec!["a".into()], vec!["b".into()]));
+        // Whoever has received the reply and sends it again means it.
+        let again = client.call("lisp_eval", json!({"program": HOLDS, "repeat": true}));
+        assert!(!again.is_error, "{}", again.text);
+        assert_eq!((lines(folder.path(), "added").len(), lines(folder.path(), "held").len()), (2, 2));
+    }
+}
+
+#[test]
 fn a_program_that_outlasts_its_client_is_answered_before_and_its_reply_is_there_later() {
     on_each(|client, folder, _| {
         let running = client.eval(HOLDS);
@@ -98,7 +124,7 @@ fn a_running_program_is_listed_and_ended_and_a_corrected_one_repeats_nothing() {
         }
         assert!(ended.is_error && ended.text.starts_with("Cancelled: "), "{}", ended.text);
         assert!(ended.text.contains("[made before it was cancelled: notes/add once"), "{}", ended.text);
-        assert!(ended.text.contains(&format!("{{\"run\": \"{run}\", \"program\": \"…\"}}")), "{}", ended.text);
+        assert!(ended.text.contains(&format!("{{\"run\": \"{run}\", \"program\": \"the same\"}}")), "{}", ended.text);
         let next = client.eval("1");
         assert!(!next.text.contains("was cut off"), "its reply has told of it: {}", next.text);
         let done = go_on(client, &run, "(notes/add {:line \"a\"})");

@@ -50,7 +50,7 @@ fn a_principal_neither_sees_nor_decides_on_the_card_of_another_one() {
     let none = call(&bob, "lisp_approve", json!({"run": "n".repeat(26)}));
     let refused = call(&bob, "lisp_approve", json!({"run": hers}));
     assert_eq!((&refused["isError"], card(&refused)), (&json!(true), card(&none)), "{refused}");
-    assert_eq!(refused["content"], none["content"]);
+    assert_eq!(refused["content"].to_string().replace(&hers, &"n".repeat(26)), none["content"].to_string());
     // Neither her secret nor his own decides on her call.
     let own = call(&bob, "lisp_approve", json!({"run": his}));
     for (secret, run) in [(secret, &hers), (&card(&own)["secret"], &hers), (&json!("0".repeat(64)), &hers)] {

@@ -56,6 +56,8 @@ struct State {
     has_change: bool,
     /// The size of the changes that are kept.
     change_bytes: u64,
+    /// True once the clock was read, or random numbers were drawn, which a further attempt has anew.
+    has_unkept_draws: bool,
     /// The size of all that is logged.
     bytes: u64,
     /// True once there is no room for a reply: the run cannot be suspended any more.
@@ -84,8 +86,21 @@ impl RunLog {
         let bytes = logged.bytes();
         let is_full = keep == Keep::Nothing;
         let (form, drawn, told, changed, has_change) = (0, (0, 0), 0, None, false);
-        let state =
-            State { keep, logged, at, untaken, has_change, change_bytes, bytes, is_full, form, drawn, told, changed };
+        let state = State {
+            keep,
+            logged,
+            at,
+            untaken,
+            has_change,
+            change_bytes,
+            has_unkept_draws: false,
+            bytes,
+            is_full,
+            form,
+            drawn,
+            told,
+            changed,
+        };
         RunLog { state: Mutex::new(state), journal: None, most_bytes, is_timed: false, attempt }
     }
 
@@ -212,6 +227,11 @@ impl RunLog {
         self.change(id, |entry| (entry.is_sent, entry.is_change) = (false, false));
     }
 
+    /// True if a further attempt has other times or random numbers than this one.
+    pub fn has_unkept_draws(&self) -> bool {
+        self.state().has_unkept_draws
+    }
+
     /// Returns whether the run has made a change, in this attempt or an earlier one.
     pub fn has_changes(&self) -> bool {
         self.state().logged.changes().next().is_some()
@@ -299,6 +319,7 @@ impl RunLog {
         (state.form, state.drawn, state.told) = (form, (0, 0), 0);
         at.map(|at| state.logged.begun.entry(form).or_insert(at));
         if state.keep != Keep::Run && state.logged.has_before(form) {
+            state.has_unkept_draws |= state.logged.draws.range(..form).any(|(_, drawn)| !drawn.is_empty());
             state.logged.drop_before(form);
             state.index();
         }
@@ -308,6 +329,7 @@ impl RunLog {
     pub(super) fn draw(&self, live: impl FnOnce() -> Draw) -> Draw {
         let mut state = self.state();
         if state.keep == Keep::Nothing {
+            state.has_unkept_draws = true;
             return live();
         }
         let (form, (at, times)) = (state.form, state.drawn);

@@ -1,5 +1,6 @@
 //! The content of the log of a run.
 
+use super::matched::in_order;
 use crate::host::{CallId, Decision, Happened, Question, ToolReply};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -56,6 +57,12 @@ impl Entry {
         !self.is_change
             && self.answers.is_none()
             && matches!(&self.state, CallState::Done(reply) if reply.text().is_some())
+    }
+
+    /// True for a call of the same tool with the same arguments.
+    fn asks_for_the_same_as(&self, other: &Entry) -> bool {
+        let is_same = (&self.server, &self.tool) == (&other.server, &other.tool);
+        is_same && in_order(&self.arguments) == in_order(&other.arguments)
     }
 
     /// Creates the entry of a call that has not been made, with those arguments.
@@ -322,7 +329,14 @@ impl Logged {
     /// Returns the changes of earlier attempts that this one has not asked for.
     pub fn left(&self) -> impl Iterator<Item = &Entry> {
         let is_left = |earlier: &&EarlierCall| {
-            earlier.attempt < self.attempt && !earlier.is_taken && earlier.entry.happened() != Happened::No
+            let is_again =
+                || self.repeats_unknown && self.calls.iter().any(|call| call.asks_for_the_same_as(&earlier.entry));
+            match earlier.entry.happened() {
+                Happened::No => false,
+                _ if earlier.attempt >= self.attempt || earlier.is_taken => false,
+                Happened::Yes => true,
+                Happened::Unknown => !is_again(),
+            }
         };
         self.earlier.iter().filter(is_left).map(|earlier| &earlier.entry)
     }

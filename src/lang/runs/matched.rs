@@ -95,7 +95,10 @@ pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
     }
 }
 
-/// Returns the text of a JSON object with the keys of all objects in order.
+/// The number below which floating-point numbers without a fraction are whole numbers exactly.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the text of a JSON object with the keys of all objects in order, and its numbers in one notation.
 pub fn in_order(arguments: &str) -> String {
     fn sorted(value: &mut serde_json::Value) {
         match value {
@@ -106,6 +109,13 @@ pub fn in_order(arguments: &str) -> String {
                 fields.extend(ordered);
             }
             serde_json::Value::Array(items) => items.iter_mut().for_each(sorted),
+            serde_json::Value::Number(number) => {
+                // `10.0` is 10.
+                let whole = number.as_f64().filter(|_| number.is_f64()).filter(|float| float.fract() == 0.0);
+                if let Some(whole) = whole.filter(|whole| whole.abs() < MOST_EXACT) {
+                    *value = serde_json::Value::from(whole as i64);
+                }
+            }
             _ => {}
         }
     }

@@ -57,7 +57,13 @@ impl Beginning {
             None => SessionBefore::Unknown,
             Some(persistence) => stored(entry, persistence),
         };
-        Some(FailedAttempt { log: log.logged(), before, after: 0, had_data: self.has_data })
+        Some(FailedAttempt {
+            log: log.logged(),
+            has_unkept_draws: log.has_unkept_draws(),
+            before,
+            after: 0,
+            had_data: self.has_data,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::lang::{Attempt, Environment, Limits, Reply, RunLog, Status, Suspended
 use crate::server::runs::attempts::FailedAttempt;
 use crate::server::runs::ended::EndedProgram;
 use crate::server::runs::recorded::FinishedRecording;
-use crate::server::runs::{AskedRun, ResumedRun};
+use crate::server::runs::{AskedRun, ResumedRun, Runs};
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, only_in_memory, unwritable};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
@@ -66,6 +66,7 @@ impl Evaluated<'_> {
             self.keep_failed(failure, &**session);
         } else if !goes_on {
             self.end_run();
+            self.note_end();
         }
         Finished { reply: self.reply, state, copies, definer, asked }
     }
@@ -172,6 +173,15 @@ impl Evaluated<'_> {
         failure.after = session_state(entry, session);
         let ended = EndedProgram { entry, program, limits, run: self.client.activity.run() };
         self.services.runs.failed(&ended, self.run.get(), &mut self.reply, failure, self.recording.take());
+    }
+
+    /// Notes what later programs should know of one that has ended well.
+    fn note_end(&mut self) {
+        let Attempted { program, limits, log, .. } = &self.attempted;
+        if Runs::is_notable(&self.reply, log) {
+            let ended = EndedProgram { entry: &self.place.entry, program, limits, run: self.client.activity.run() };
+            self.services.runs.ended_well(&ended, &mut self.reply, log);
+        }
     }
 
     /// Records that the run has ended.

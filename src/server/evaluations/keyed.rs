@@ -44,7 +44,7 @@ pub struct KeyedReply {
 /// What has to be evaluated for a key.
 enum Wanted {
     /// A program in this session, which begins or resumes a run.
-    Evaluation(Arc<Entry>, Option<Resumption>, Option<RunKey>),
+    Evaluation(Arc<Entry>, Option<Box<Resumption>>, Option<RunKey>),
     /// Nothing: this is the reply.
     Nothing(Box<KeyedReply>),
 }
@@ -137,7 +137,7 @@ impl KeyedRuns {
                 };
                 (request.program, request.data) = (program, None);
                 let resumption = Resumption { run: asked.identity, answers: None, retry: None };
-                Ok(Wanted::Evaluation(entry, Some(resumption), None))
+                Ok(Wanted::Evaluation(entry, Some(Box::new(resumption)), None))
             }
         }
     }
@@ -156,7 +156,7 @@ impl KeyedRuns {
         let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
         let key = RunKey::new(LOCAL, key, digest);
         let (entry, resumption, key) = match self.wanted(key, &mut request)? {
-            Wanted::Evaluation(entry, resumption, key) => (entry, resumption, key),
+            Wanted::Evaluation(entry, resumption, key) => (entry, resumption.map(|resumption| *resumption), key),
             Wanted::Nothing(reply) => return Ok(*reply),
         };
         let patience = request.limits.total.max(LONGEST_LEASE);

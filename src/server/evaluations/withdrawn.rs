@@ -21,12 +21,18 @@ pub(super) const NOT_ENDED: &str = "a program that was cancelled before this one
 pub(in crate::server) struct ClientRequest {
     /// Cancelled when the client withdraws the request or disconnects, and once it is answered.
     token: CancellationToken,
+    /// Cancelled when nobody can receive the reply any more, though the request goes on.
+    lost: Option<ReplyLost>,
     is_answered: AtomicBool,
 }
 
+/// Cancelled when the connection on which a reply is expected has gone, without the request being withdrawn by that.
+#[derive(Clone)]
+pub(in crate::server) struct ReplyLost(pub(in crate::server) CancellationToken);
+
 impl ClientRequest {
-    pub(in crate::server) fn new(token: CancellationToken) -> ClientRequest {
-        ClientRequest { token, is_answered: AtomicBool::new(false) }
+    pub(in crate::server) fn new(token: CancellationToken, lost: Option<ReplyLost>) -> ClientRequest {
+        ClientRequest { token, lost, is_answered: AtomicBool::new(false) }
     }
 
     /// Records that it is answered; its program may go on.
@@ -36,7 +42,8 @@ impl ClientRequest {
 
     /// True if its client no longer waits for the answer.
     pub(super) fn is_withdrawn(&self) -> bool {
-        self.token.is_cancelled() && !self.is_answered.load(Ordering::Acquire)
+        let is_lost = self.lost.as_ref().is_some_and(|lost| lost.0.is_cancelled());
+        (self.token.is_cancelled() || is_lost) && !self.is_answered.load(Ordering::Acquire)
     }
 }
 

@@ -7,29 +7,32 @@
 //! [`HEARD`], since rmcp ends sessions that it does not hear from.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
+use futures::stream;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, ErrorData, Implementation,
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorData, Implementation,
     InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage,
     ServerResult,
 };
 use rmcp::service::{Peer, RequestContext, Service, serve_directly};
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::server::evaluations::withdrawn::ReplyLost;
 use crate::server::protocol::front::Front;
 use crate::server::transport::frequent;
 
 use super::accepted;
 use super::protocol_sessions::{InUse, created};
-use super::refusal::failed;
 
 /// The time after which a request of a session is passed to rmcp, which ends a session five minutes after the last one.
 const HEARD: Duration = Duration::from_secs(60);
@@ -37,6 +40,13 @@ const HEARD: Duration = Duration::from_secs(60);
 /// Maximum number of hosts that are known to be allowed.
 const MOST_HOSTS: usize = 64;
 
+/// The time after which the response begins, as a stream of events, though its reply is not there yet.
+const PLAIN: Duration = Duration::from_secs(1);
+
+/// The interval of comments in such a stream.
+const ALIVE: Duration = Duration::from_secs(15);
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -187,7 +197,8 @@ impl DirectCalls {
         (is_negotiated && meta.get_progress_token().is_none()).then_some(DirectCall { id, meta, params, place })
     }
 
-    /// Answers a call. Without a session it is cancelled if its client leaves.
+    /// Answers a call. Without a session it is cancelled if its client leaves; in a session it goes on then, but its reply is
+    /// lost, as no event stream keeps it.
     pub(super) async fn answer(&self, call: DirectCall, parts: Parts) -> Response {
         let DirectCall { id, meta, params, place } = call;
         let (front, peer, session) = match place {
@@ -200,6 +211,9 @@ impl DirectCalls {
         context.ct = cancelled.clone();
         context.meta = meta;
         context.extensions.insert(parts);
+        let lost = CancellationToken::new();
+        context.extensions.insert(ReplyLost(lost.clone()));
+        let lost = lost.drop_guard();
         let under_way = session.map(|session| UnderWay::new(session, id.clone(), cancelled.clone()));
         // In a task of its own: an evaluation ends in order, whatever becomes of the connection.
         let answering = tokio::spawn(async move {
@@ -207,20 +221,61 @@ impl DirectCalls {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             Service::handle_request(&*front, request, context).await
         });
-        let outcome = answering.await;
-        let was_cancelled = cancelled.is_cancelled();
-        drop(left);
-        if was_cancelled {
+        let mut expected = Expected { id, answering, cancelled, _left: left, lost: Some(lost) };
+        match tokio::time::timeout(PLAIN, expected.text()).await {
+            Ok(Some(text)) => ([(header::CONTENT_TYPE, JSON)], Body::from(text)).into_response(),
             // The protocol wants no reply to a request that its client has cancelled.
-            return (StatusCode::OK, [(header::CONTENT_TYPE, "text/event-stream")]).into_response();
+            Ok(None) => (StatusCode::OK, [(header::CONTENT_TYPE, EVENTS)]).into_response(),
+            Err(_) => ([(header::CONTENT_TYPE, EVENTS)], expected.events()).into_response(),
         }
-        match outcome {
-            Ok(outcome) => response(id, outcome),
-            Err(_) => {
-                let message = "the call ended without a reply; this is a bug in lispbox";
-                failed(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::INTERNAL_ERROR, Some(id), message)
+    }
+}
+
+/// The reply to a call, which is being made.
+struct Expected {
+    id: RequestId,
+    answering: JoinHandle<Result<ServerResult, ErrorData>>,
+    cancelled: CancellationToken,
+    /// Cancels the call when the connection goes.
+    _left: Option<DropGuard>,
+    /// Says that the reply is lost when the connection goes before.
+    lost: Option<DropGuard>,
+}
+
+impl Expected {
+    /// Waits for the reply; `None` if there is none, since the call was cancelled.
+    async fn text(&mut self) -> Option<Bytes> {
+        let outcome = (&mut self.answering).await;
+        self.lost.take().map(DropGuard::disarm);
+        if self.cancelled.is_cancelled() {
+            return None;
+        }
+        let failure = |problem: String| ServerJsonRpcMessage::error(ErrorData::internal_error(problem, None), None);
+        let message = match outcome {
+            Ok(Ok(result)) => ServerJsonRpcMessage::response(result, self.id.clone()),
+            Ok(Err(error)) => JsonRpcMessage::error(error, Some(self.id.clone())),
+            Err(_) => failure("the call ended without a reply; this is a bug in lispbox".to_owned()),
+        };
+        let text = serde_json::to_vec(&message);
+        let text =
+            text.or_else(|problem| serde_json::to_vec(&failure(format!("the reply cannot be written: {problem}"))));
+        Some(Bytes::from(text.unwrap_or_default()))
+    }
+
+    /// Sends the reply as an event, and a comment now and then until it is there: proxies and clients give up on a response
+    /// of which they hear nothing.
+    fn events(self) -> Body {
+        Body::from_stream(stream::unfold(Some(self), async |expected| {
+            let mut expected = expected?;
+            match tokio::time::timeout(ALIVE, expected.text()).await {
+                Ok(text) => {
+                    let event =
+                        text.map(|text| [b"event: message\ndata: ", &*text, b"\n\n"].concat()).unwrap_or_default();
+                    Some((Ok::<_, Infallible>(Bytes::from(event)), None))
+                }
+                Err(_) => Some((Ok(Bytes::from_static(b": still running\n\n")), Some(expected))),
             }
-        }
+        }))
     }
 }
 
@@ -246,21 +301,6 @@ fn is_of_itself(headers: &HeaderMap, meta: &RequestMetaObject, tool: &str) -> bo
         && only(headers, &NAME).is_some_and(|name| name == tool)
         && meta.protocol_version().is_some_and(|said| said == version)
         && meta.missing_required_keys(&version).is_empty()
-}
-
-/// Returns the response to a call. Revision 2026-07-28 gives some errors a status; calls of tools have none of them.
-fn response(id: RequestId, outcome: Result<ServerResult, ErrorData>) -> Response {
-    let message: ServerJsonRpcMessage = match outcome {
-        Ok(result) => JsonRpcMessage::response(result, id),
-        Err(error) => JsonRpcMessage::error(error, Some(id)),
-    };
-    match serde_json::to_vec(&message) {
-        Ok(text) => ([(header::CONTENT_TYPE, JSON)], Body::from(Bytes::from(text))).into_response(),
-        Err(problem) => {
-            let message = format!("the reply cannot be written: {problem}");
-            failed(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::INTERNAL_ERROR, None, &message)
-        }
-    }
 }
 
 /// A call of a session that can be cancelled by its id.

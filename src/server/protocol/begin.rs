@@ -12,7 +12,7 @@ use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::request::{EvalRequest, NamedRun, Refused};
 use crate::server::calls::guarded::received;
 use crate::server::evaluations::Caller;
-use crate::server::identity::sha256_of_json;
+use crate::server::identity::{sha256, sha256_of_json};
 use crate::server::runs::{
     Answers, AskedRun, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
 };
@@ -20,7 +20,7 @@ use crate::server::runs::{
 use super::doors::Door;
 use super::front::Front;
 use super::multi_round::{self, Binding};
-use super::unfinished::{Unfinished, running};
+use super::unfinished::{Sent, Unfinished, running};
 
 /// A call of `lisp_eval` that can be answered.
 pub(super) enum Begun {
@@ -28,6 +28,8 @@ pub(super) enum Begun {
     Program(Box<Intended>),
     /// The program that it names goes on, or has ended meanwhile; true if it is to be ended.
     Unfinished(Arc<Unfinished>, bool),
+    /// The same program goes on, or has ended meanwhile.
+    Again(Arc<Unfinished>),
     /// The run that it names still waits.
     Waits(AskedRun),
     /// The run that it names has ended with this reply.
@@ -142,6 +144,11 @@ fn continued(found: &FoundRun, retry: Option<&Retry>, most: &Limits) -> EvalRequ
     EvalRequest { program, session: None, data: None, limits, rehearse, plan, repeat }
 }
 
+/// True if a request is known by its program and its session.
+pub(super) fn is_plain(request: &EvalRequest) -> bool {
+    request.data.is_none() && !(request.repeat || request.rehearse || request.plan)
+}
+
 impl Front {
     /// Reads a call of `lisp_eval`, and finds the run that it resumes: that of its state, or of its argument `run`.
     pub(super) async fn begin(
@@ -184,6 +191,12 @@ impl Front {
             (Some(_), Some(found)) => continued(found, retry.as_ref(), &most),
             _ => EvalRequest::read(arguments, &usual, &most)?,
         };
+        if found.is_none()
+            && key.is_none()
+            && let Some(program) = self.sent_again(&request, &name)
+        {
+            return Ok(Begun::Again(program));
+        }
         if request.plan && key.is_some() {
             let message = "a plan takes no run key: `run` in its reply names the run; nothing was planned";
             return Err(Refused::new("InvalidArguments", message));
@@ -250,6 +263,13 @@ impl Front {
                  `\"cancel\": true` beside it ends it"
             ))),
         }
+    }
+
+    /// Finds the program that a call sends once more: its client did not wait for it.
+    fn sent_again(&self, request: &EvalRequest, principal: &str) -> Option<Arc<Unfinished>> {
+        let sent = || Sent { program: Some(sha256(request.program.as_bytes())), session: request.session.clone() };
+        let own = self.own();
+        self.settings.unfinished.sent_again(principal, sent, own.as_ref()).filter(|_| is_plain(request))
     }
 
     /// Records that the connection receives a reply without an evaluation.

@@ -23,7 +23,7 @@ use crate::server::identity::sha256;
 use crate::server::runs::AskedRun;
 use crate::server::system::offload;
 
-use super::begin::{Begun, Intended};
+use super::begin::{self, Begun, Intended};
 use super::doors::Door;
 use super::front::{Front, ServerSettings, is_stateless};
 use super::multi_round::{self, Binding};
@@ -31,7 +31,7 @@ use super::patience::ReplyWithin;
 use super::progress::reporting;
 use super::replies::{RenderedReply, warn, weight};
 use super::suspended;
-use super::unfinished::{Answer, Ending, Unfinished, running};
+use super::unfinished::{Answer, Ending, Sent, Unfinished, running};
 
 /// The time within which a program that goes on is stored, before its call is answered.
 const LONGEST_PROMISE: Duration = Duration::from_secs(2);
@@ -52,9 +52,12 @@ impl Front {
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.begin(arguments, binding.as_ref(), call, deadline, context).await;
         let begun = match begun {
-            Ok(Begun::Program(intended)) => self.evaluated(intended, deadline, context).await,
+            Ok(Begun::Program(intended)) => self.evaluated(intended, program.as_deref(), deadline, context).await,
             // Rarer ways are in a place of their own, so that the usual one is moved without them.
             Ok(Begun::Unfinished(program, cancel)) => Box::pin(self.awaited(&program, cancel, deadline, context)).await,
+            Ok(Begun::Again(program)) => {
+                Box::pin(self.awaited(&program, false, deadline, context)).await.map(said_again)
+            }
             Ok(Begun::Waits(asked)) => {
                 let reply = Reply { status: Status::Suspended, run: Some(asked.identity.clone()), ..Reply::default() };
                 let record = Box::new(self.record_of(Kind::Evaluation, context).with_outcome(&reply));
@@ -106,6 +109,7 @@ impl Front {
     async fn evaluated(
         &self,
         mut intended: Box<Intended>,
+        program: Option<&str>,
         deadline: Option<Instant>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Refused> {
@@ -123,6 +127,8 @@ impl Front {
         let (cancel, left, activity) = (caller.withdrawn.clone(), caller.left.clone(), Arc::clone(&caller.activity));
         let asking = Arc::clone(&caller.request);
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
+        let is_plain = intended.resumed.is_none() && intended.key.is_none() && begin::is_plain(&intended.request);
+        let session = intended.request.session.clone();
         let (door, mut work) = self.answer(intended);
         let answer = {
             let during = pin!(door.during(&mut work, until(deadline)));
@@ -153,7 +159,9 @@ impl Front {
             return Ok(work.await);
         }
         asking.answered();
-        let (program, ending) = Unfinished::new(run, (principal, own), (activity, cancel));
+        let program = program.filter(|_| is_plain).map(|program| sha256(program.as_bytes()));
+        let sent = Sent { program, session };
+        let (program, ending) = Unfinished::new(run, (principal, own), sent, (activity, cancel));
         let reply = running(&program.identity, Some(&program.activity));
         self.goes_on(program, ending, work);
         Ok(Box::pin(self.replied(reply, context)).await)
@@ -245,6 +253,7 @@ impl Front {
             self.settings.unfinished.remove(program);
             return Err(Refused::new("InternalError", "the reply of the program is lost; this is a bug in lispbox"));
         };
+        program.is_returned();
         self.evaluations.runs().told(&program.identity);
         if !matches!(answer, Answer::Result { is_retriable: false, .. }) {
             self.settings.unfinished.remove(program);
@@ -286,6 +295,19 @@ impl Front {
         suspended::explain(asked, &mut reply, self.settings.is_usual_store, offer);
         recorded(&self.evaluations, &self.settings, self.settings.replies.of(reply, output), record).await.into()
     }
+}
+
+/// Says in the reply of a program that it is that of an earlier call with the same program.
+fn said_again(mut answer: Answer) -> Answer {
+    if let Answer::Result { result, .. } = &mut answer {
+        warn(
+            result,
+            "[the same program was sent before and had no reply yet, so it was not run again: this is its reply; `\"repeat\": \
+             true` runs it again]"
+                .to_owned(),
+        );
+    }
+    answer
 }
 
 /// Waits for a time, if there is one.

@@ -25,7 +25,7 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::{EnvRequest, Refused};
 use crate::server::admission::shutdown::{SHUTTING_DOWN, UnderWay};
 use crate::server::audit::{Kind, Record};
-use crate::server::evaluations::withdrawn::ClientRequest;
+use crate::server::evaluations::withdrawn::{ClientRequest, ReplyLost};
 use crate::server::evaluations::{Caller, Evaluations};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
@@ -173,10 +173,16 @@ impl Front {
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         let (withdrawn, can_wait) = (context.ct.clone(), door.can_wait());
         let words = words(context)?;
-        let (left, request) = (withdrawn.clone(), Arc::new(ClientRequest::new(context.ct.clone())));
+        let lost = context.extensions.get::<ReplyLost>().cloned();
+        let (left, request) = (withdrawn.clone(), Arc::new(ClientRequest::new(context.ct.clone(), lost)));
         let activity = Arc::default();
         let caller = Caller { name, own, handles, withdrawn, left, request, activity, approver, can_wait, words };
         Ok((caller, door))
+    }
+
+    /// Returns the session of the connection, if it has one.
+    pub(super) fn own(&self) -> Option<Arc<Entry>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {

@@ -17,7 +17,8 @@ impl Front {
         let downstreams = self.evaluations.downstreams();
         downstreams.refresh();
         let (told, cut) = downstreams.told_to(&principal).await;
-        let lines = tools::instructions(&downstreams.servers(), &told, &cut);
+        let (usual, _) = self.settings.allowances.of(&principal).within(&self.settings.usual, &self.settings.most);
+        let lines = tools::instructions(&downstreams.servers(), &told, &cut, &usual);
         let lines = self.settings.replies.warned(downstreams.secrets().redact_own(lines));
         answer.with_instructions(tools::within(&lines))
     }

@@ -4,7 +4,7 @@
 //! replies are kept in this process: the latest of each principal, for an hour.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,10 @@ pub(super) struct Unfinished {
     pub(super) principal: String,
     /// The session of the connection that began it.
     own: Option<Weak<Entry>>,
+    /// The program as it was sent.
+    sent: Sent,
+    /// True once its outcome was returned to a client.
+    is_read: AtomicBool,
     pub(super) activity: Arc<Activity>,
     /// Ends the program.
     pub(super) cancel: CancellationToken,
@@ -86,17 +90,28 @@ pub(super) struct Unfinished {
     since: Instant,
 }
 
+/// A program as its client has sent it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// The SHA-256 of its text, unless it has data or its calls are meant as new ones.
+    pub(super) program: Option<String>,
+    /// The session that the call has named.
+    pub(super) session: Option<String>,
+}
+
 impl Unfinished {
     pub(super) fn new(
         identity: String,
         (principal, own): (String, Option<Weak<Entry>>),
+        sent: Sent,
         (activity, cancel): (Arc<Activity>, CancellationToken),
     ) -> (Unfinished, Ending) {
         let (outcome, answer) = watch::channel(None);
         let bytes = Arc::<AtomicU64>::default();
         let ending = Ending { outcome, bytes: Arc::clone(&bytes) };
         let since = Instant::now();
-        (Unfinished { identity, principal, own, activity, cancel, answer, bytes, since }, ending)
+        let is_read = AtomicBool::new(false);
+        (Unfinished { identity, principal, own, sent, is_read, activity, cancel, answer, bytes, since }, ending)
     }
 
     /// True if the connection with that session has begun it.
@@ -107,6 +122,17 @@ impl Unfinished {
     /// True if it has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.answer.borrow().is_some() || self.answer.has_changed().is_err()
+    }
+
+    /// True if a client sends the program once more, in the same session, though nobody has received its outcome.
+    fn is_sent_again(&self, sent: &Sent, own: Option<&Arc<Entry>>) -> bool {
+        let is_in_place = sent.session.is_some() || own.is_some_and(|own| self.is_of(own));
+        is_in_place && sent.program.is_some() && self.sent == *sent && !self.is_read.load(Ordering::Acquire)
+    }
+
+    /// Records that its outcome is returned to a client.
+    pub(super) fn is_returned(&self) {
+        self.is_read.store(true, Ordering::Release);
     }
 
     /// True if it has ended in a way that a call with `run` alone is not answered with: it may go on, or be tried again.
@@ -150,6 +176,23 @@ impl UnfinishedPrograms {
         let is_it = |known: &&Arc<Unfinished>| known.identity == identity && known.principal == principal;
         let found = programs.iter().find(is_it).filter(|known| known.since.elapsed() < KEPT || !known.has_ended());
         found.filter(|known| !known.is_over()).cloned()
+    }
+
+    /// Finds the program that a client sends once more, though nobody has received its outcome: it may have missed the reply
+    /// that names the run.
+    pub(super) fn sent_again(
+        &self,
+        principal: &str,
+        sent: impl FnOnce() -> Sent,
+        own: Option<&Arc<Entry>>,
+    ) -> Option<Arc<Unfinished>> {
+        let programs = self.programs();
+        if programs.iter().all(|known| known.principal != principal) {
+            return None;
+        }
+        let sent = sent();
+        let is_it = |known: &&Arc<Unfinished>| known.principal == principal && known.is_sent_again(&sent, own);
+        programs.iter().rfind(is_it).filter(|known| known.since.elapsed() < KEPT && !known.is_over()).cloned()
     }
 
     /// Forgets a program.
@@ -201,7 +244,7 @@ mod tests {
     use super::*;
 
     fn program(principal: &str, at: usize) -> (Unfinished, Ending) {
-        Unfinished::new(format!("{principal}-{at}"), (principal.to_owned(), None), Default::default())
+        Unfinished::new(format!("{principal}-{at}"), (principal.to_owned(), None), Sent::default(), Default::default())
     }
 
     fn result(bytes: usize) -> Answer {

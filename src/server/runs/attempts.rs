@@ -65,6 +65,8 @@ pub(in crate::server) enum SessionBefore {
 pub(in crate::server) struct FailedAttempt {
     /// The log of the attempt.
     pub(in crate::server) log: Logged,
+    /// True if the next attempt has other times and random numbers.
+    pub(in crate::server) has_unkept_draws: bool,
     /// The session before it.
     pub(in crate::server) before: SessionBefore,
     /// The state of the session after it: its version in the store, or else the number of its changes.
@@ -96,7 +98,7 @@ pub(super) struct Attempts {
 impl StoredRun {
     /// Returns the record of a run that has ended with this reply after it has made changes: it may be attempted again.
     pub(super) fn failed_with(mut self, reply: &Reply, failed: FailedAttempt) -> StoredRun {
-        let FailedAttempt { mut log, before, after, had_data } = failed;
+        let FailedAttempt { mut log, has_unkept_draws: _, before, after, had_data } = failed;
         log.cut_off();
         // Nobody is asked any longer about a call that was not made.
         log.calls.iter_mut().filter(|call| call.state == CallState::Open).for_each(|call| call.question = None);

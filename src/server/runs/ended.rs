@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::lang::{Limits, Logged, MadeCalls, Reply, Status, Suspended};
+use crate::lang::{Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended, unknown_calls};
 use crate::server::sessions::Entry;
 use crate::store::Key;
 
 use super::attempts::FailedAttempt;
-use super::failures::{FailedIn, FailedRun};
+use super::failures::{FailedIn, FailedRun, is_slow};
 use super::listing::{RECORDS, StoredRuns, missing};
 use super::recorded::FinishedRecording;
 use super::resumed::ResumedRun;
@@ -70,6 +70,8 @@ impl Runs {
         recording: Option<FinishedRecording>,
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
+        reply.unknown = unknown_calls(failed.log.changes());
+        reply.has_unkept_draws = failed.has_unkept_draws;
         reply.has_logged_reads = failed.log.has_reads();
         let calls = FailedRun::calls_of(&failed.log);
         let identity = match &ended.run {
@@ -101,9 +103,27 @@ impl Runs {
             stopped: Default::default(),
             is_taken: Arc::default(),
             is_untold: matches!(reply.status, Status::Cancelled | Status::Ok),
+            ended_well: None,
             reply_bytes: 0,
             since: Instant::now(),
         });
+    }
+
+    /// Notes what later programs should know of a program that has ended well, and names the calls in its reply of which it
+    /// is not known whether they were carried out.
+    pub(in crate::server) fn ended_well(&self, ended: &EndedProgram<'_>, reply: &mut Reply, log: &RunLog) {
+        let log = log.logged();
+        reply.unknown = unknown_calls(log.changes());
+        if let Some(run) = FailedRun::of_program_that_ended_well(ended, reply, &log) {
+            self.failures.add(run);
+        }
+    }
+
+    /// True if [`Runs::ended_well`] has something to note of a program.
+    pub(in crate::server) fn is_notable(reply: &Reply, log: &RunLog) -> bool {
+        let may_be =
+            reply.status == Status::Ok && (is_slow(reply) || reply.calls.iter().any(|call| call.failed.is_some()));
+        may_be && log.has_changes()
     }
 
     /// Removes the oldest failed runs of a principal from the store, if there are too many. Those with a call whose outcome

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{CallState, CutOff, Happened, Logged, MadeCalls, Status, ToolReply, in_order};
+use crate::lang::{CallState, CutOff, Happened, Logged, MadeCalls, Reply, Status, ToolReply, in_order};
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 
+use super::ended::EndedProgram;
 use super::stored::StoredRun;
 use super::summary::{RunState, RunSummary, now};
 
@@ -23,6 +24,11 @@ const KNOWN: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of known runs of one principal, and in all.
 const MOST_EACH: usize = 20;
 const MOST: usize = 2_000;
+
+/// The time after which clients begin to give up on a call, and the time after the end of such a program within which one
+/// that is sent again as it is may be sent because nobody has received its reply.
+const PATIENCE: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Maximum size of the runs that are kept here as a whole, in bytes: of one principal, and in all.
 const MOST_BYTES_EACH: u64 = 32 << 20;
@@ -51,9 +57,17 @@ pub(super) struct FailedRun {
     pub(super) is_taken: Arc<AtomicBool>,
     /// True until a later reply has told of it.
     pub(super) is_untold: bool,
+    /// The SHA-256 of its program, if it has ended well: it concerns the same program, and those that make a call whose
+    /// outcome it did not learn.
+    pub(super) ended_well: Option<String>,
     /// The size of its reply in bytes, once a further attempt has ended well.
     pub(super) reply_bytes: u64,
     pub(super) since: Instant,
+}
+
+/// True if a program has taken so long that its client may have given up on it.
+pub(super) fn is_slow(reply: &Reply) -> bool {
+    u128::from(reply.spent.total_ms) >= PATIENCE.as_millis()
 }
 
 /// The session of a run that did not end well.
@@ -68,6 +82,8 @@ pub(super) struct FailedIn {
 pub(super) struct ChangedBy {
     /// True once a later program was stopped before that call.
     was_stopped: bool,
+    /// True if it is not known of one of them whether it was carried out.
+    is_unknown: bool,
     /// The replies, in order.
     replies: VecDeque<ToolReply>,
 }
@@ -78,6 +94,7 @@ impl FailedRun {
         let mut calls: HashMap<String, ChangedBy> = HashMap::new();
         for call in log.changes().filter(|call| call.is_sent) {
             let changed = calls.entry(key(&call.server, &call.tool, &call.arguments)).or_default();
+            changed.is_unknown |= call.happened() == Happened::Unknown;
             if let CallState::Done(reply) = &call.state
                 && call.happened() == Happened::Yes
                 && reply.bytes() <= LARGEST_REPLY
@@ -101,8 +118,69 @@ impl FailedRun {
             kept: None,
             is_taken: Arc::default(),
             is_untold: false,
+            ended_well: None,
             reply_bytes: 0,
             since: Instant::now(),
+        }
+    }
+
+    /// Returns what later programs should know of one that has ended well: calls whose outcome it did not learn, and what it
+    /// has made, if its client may have given up on it. `None` if there is nothing.
+    pub(super) fn of_program_that_ended_well(
+        program: &EndedProgram<'_>,
+        reply: &Reply,
+        log: &Logged,
+    ) -> Option<FailedRun> {
+        let calls = FailedRun::calls_of(log);
+        let is_slow = is_slow(reply);
+        let is_known = calls.values().any(|call| call.is_unknown) || is_slow && !calls.is_empty();
+        is_known.then(|| FailedRun {
+            identity: program.run.clone().unwrap_or_default(),
+            principal: program.entry.caller().to_owned(),
+            session: FailedIn { handle: program.entry.handle.clone(), entry: Arc::downgrade(program.entry) },
+            status: reply.status,
+            made: Vec::new(),
+            calls,
+            stopped: HashSet::new(),
+            kept: None,
+            is_taken: Arc::default(),
+            is_untold: false,
+            ended_well: Some(if is_slow { sha256(program.program.as_bytes()) } else { String::new() }),
+            reply_bytes: 0,
+            since: Instant::now(),
+        })
+    }
+
+    /// True if a call of that program is stopped before it repeats this one.
+    fn stops(&self, program: &FollowingProgram, call: &ChangedBy) -> bool {
+        match &self.ended_well {
+            None => true,
+            Some(digest) => call.is_unknown || *digest == program.digest && self.since.elapsed() < AGAIN,
+        }
+    }
+
+    /// Says what has become of a call that a later program repeats, and what to do, as a clause behind the call.
+    fn advice(&self, call: &ChangedBy) -> String {
+        let ago = ago(self.since.elapsed());
+        let again = "`\"repeat\": true` beside `program` makes it";
+        match &self.ended_well {
+            Some(_) if call.is_unknown => format!(
+                "was sent {ago} ago by a program that did not learn whether it was carried out, so nothing was sent: look at \
+                 what it changes; {again}"
+            ),
+            Some(_) => format!(
+                "was made {ago} ago by this same program, which has ended well, so nothing was sent: if its reply did not \
+                 come, read what is there; {again} again"
+            ),
+            None => {
+                let ended =
+                    if matches!(self.status, Status::Cancelled | Status::Ok) { "was cut off" } else { "failed" };
+                format!(
+                    "was made {ago} ago by a program that {ended}, so nothing was sent; {{\"run\": \"{}\", \"program\": \
+                     \"…\"}} keeps it and goes on behind it, {again} again",
+                    self.identity
+                )
+            }
         }
     }
 
@@ -293,8 +371,9 @@ impl Failures {
     ) -> Option<ToolReply> {
         let key = key(server, tool, arguments);
         self.among(|runs| {
-            let mut calls = runs.filter(|run| program.follows(run)).filter_map(|run| run.calls.get_mut(&key));
-            calls.find_map(|call| call.replies.pop_front())
+            let following = runs.filter(|run| program.follows(run));
+            let mut calls = following.filter(|run| run.calls.get(&key).is_some_and(|call| run.stops(program, call)));
+            calls.find_map(|run| run.calls.get_mut(&key)?.replies.pop_front())
         })
     }
 
@@ -309,20 +388,15 @@ impl Failures {
         let key = key(server, tool, arguments);
         self.among(|mut runs| {
             let stops = |run: &FailedRun| {
-                program.follows(run) && run.calls.get(&key).is_some_and(|call| !call.was_stopped)
+                let stops = |call: &ChangedBy| !call.was_stopped && run.stops(program, call);
+                program.follows(run) && run.calls.get(&key).is_some_and(stops)
             };
             let found = runs.rfind(|run| stops(run))?;
-            found.calls.entry(key.clone()).or_default().was_stopped = true;
             found.stopped.insert(program.digest.clone());
-            let ended = if matches!(found.status, Status::Cancelled | Status::Ok) { "was cut off" } else { "failed" };
-            Some(format!(
-                "{} {} was made {} ago by a program that {ended}, so nothing was sent; {{\"run\": \"{}\", \"program\": \"…\"}} \
-                 keeps it and goes on behind it, `\"repeat\": true` beside `program` makes it again",
-                foreign_text::qualified(server, tool),
-                foreign_text::begun(arguments, ARGUMENTS),
-                ago(found.since.elapsed()),
-                found.identity,
-            ))
+            let advice = found.advice(found.calls.get(&key)?);
+            found.calls.get_mut(&key)?.was_stopped = true;
+            let call = foreign_text::begun(arguments, ARGUMENTS);
+            Some(format!("{} {call} {advice}", foreign_text::qualified(server, tool)))
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::error::Outcome;
 use crate::foreign_text;
 use crate::host::{Catalogue, Server, Tool};
 use crate::machine::Machine;
+use crate::meter::{Limits, time};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -52,13 +53,25 @@ pub fn overview(machine: &mut Machine) -> Outcome<String> {
         machine.charge(100 + catalogue.tools.len() as u64)?;
         out.push_str("Tools by server ((dir 'name) lists those of one, (doc name/tool) says all of one tool):\n");
         out.push_str(&outline(&servers, &catalogue, ROOM));
-        if catalogue.tools.iter().any(|tool| tool.hints.read_only != Some(true)) {
-            out.push_str("Many writes: (all-settled f items) returns the outcome of each.\n");
-        }
+        out.push_str(&advice(&catalogue, &machine.core.meter.limits));
     }
     let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
     out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
     Ok(out)
+}
+
+/// Returns lines on what programs should know before they call these tools: how to make many changes, and limits that are
+/// lower than usual, which a program would otherwise come to in the middle of its changes.
+pub fn advice(catalogue: &Catalogue, limits: &Limits) -> String {
+    let mut out = String::new();
+    if catalogue.tools.iter().any(|tool| tool.hints.read_only != Some(true)) {
+        out.push_str("Many writes: (all-settled f items) returns the outcome of each.\n");
+    }
+    let usual = Limits::default();
+    if limits.calls < usual.calls || limits.total < usual.total {
+        let _ = writeln!(out, "A program may make {} tool calls and take {}.", limits.calls, time(limits.total));
+    }
+    out
 }
 
 /// Lists servers, each followed by the signatures of its tools, on lines of at most `room` bytes together. If not all
