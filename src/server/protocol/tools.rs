@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rmcp::model::{Icon, MetaObject, ProtocolVersion, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::lang::internal::{foreign_text, outline};
-use crate::lang::{Catalogue, Server};
+use crate::lang::internal::{advice, foreign_text, outline};
+use crate::lang::{Catalogue, Limits, Server};
 use crate::server::text::cut;
 
 use super::card;
@@ -41,7 +41,7 @@ pub(in crate::server) fn both(servers: &[&str], revision: Option<&ProtocolVersio
                 "session": {"type": "string"},
                 "data": {"description": "JSON, bound to `data`"},
                 "limits": {"type": "object"},
-                "run": {"type": "string"}
+                "run": {"description": "from a reply", "type": "string"}
             }
         }),
     );
@@ -171,9 +171,14 @@ const NO_SERVERS: &str = "lispbox runs Clojure-style programs (lisp_eval). No se
 
 /// Returns the instructions for a connecting client: what lispbox is, and what `(dir)` prints of the tools that are known
 /// so far and can be quoted, as far as there is room, so that a model can call them without listing them first, and the
-/// names of the other servers and of those in `cut`, which have further tools. If no tool is known, the servers, one line
-/// each.
-pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut: &[String]) -> String {
+/// names of the other servers and of those in `cut`, which have further tools, with limits that are lower than usual. If no
+/// tool is known, the servers, one line each.
+pub(in crate::server) fn instructions(
+    servers: &[Server],
+    known: &Catalogue,
+    cut: &[String],
+    limits: &Limits,
+) -> String {
     if servers.is_empty() {
         return NO_SERVERS.to_owned();
     }
@@ -192,8 +197,9 @@ pub(in crate::server) fn instructions(servers: &[Server], known: &Catalogue, cut
             list if list.is_empty() => list,
             list => format!("With further tools, (dir 'name) lists them: {list}\n"),
         };
-        let room = INSTRUCTIONS - INTRODUCTION.len() - HEADER.len() - others.len() - cut.len();
-        format!("{INTRODUCTION}{HEADER}{}{cut}{others}", outline(&known_ones, known, room))
+        let advice = advice(known, limits);
+        let room = INSTRUCTIONS - INTRODUCTION.len() - HEADER.len() - others.len() - cut.len() - advice.len();
+        format!("{INTRODUCTION}{HEADER}{}{advice}{cut}{others}", outline(&known_ones, known, room))
     };
     told.trim_end().to_owned()
 }
@@ -262,7 +268,7 @@ mod tests {
     #[test]
     fn instructions_have_one_line_per_server() {
         let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
-        let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default(), &[]);
+        let instructions = |servers: &[Server]| instructions(servers, &Catalogue::default(), &[], &Limits::default());
         assert_eq!(instructions(&[]), NO_SERVERS);
         let two = instructions(&[server("a", ""), server("b", "mail")]);
         assert_eq!(two, format!("{INTRODUCTION}{UNKNOWN}a\nb: mail"));
