@@ -348,7 +348,7 @@ fn setup_moves_the_servers_of_codex_and_keeps_the_rest_of_its_file() {
     );
 
     home.ends(0, &["setup", "codex", "--undo"]);
-    assert!(text().contains("[mcp_servers.mail]\n") && !text().contains("lispbox"), "{}", text());
+    assert!(text().contains("[mcp_servers.mail]\n") && !text().contains("[mcp_servers.lispbox]"), "{}", text());
     assert!(home.ends(0, &["setup", "codex", "--remove"]).contains("Codex does not have lispbox"));
     home.write(file, "model = ");
     let refused = home.ends(1, &["setup", "codex"]);

@@ -234,8 +234,9 @@ fn a_disk_that_is_full_in_the_middle_of_a_conversation_is_a_note_and_memory_unti
     let kept = in_session(&mut client, &session, "(def d 4) [a b c d]");
     assert!(kept.text.starts_with("[1 2 3 4]") && !kept.text.contains("note: "), "{}", kept.text);
     let stored = lispbox::store::open(&format!("sqlite:{}", seen.join("sessions.db").display())).expect("it opens");
+    let all = stored.list().expect("a list");
     let names =
-        stored.list().expect("a list").into_iter().find(|summary| summary.key.handle == session).expect("it is there");
+        all.iter().find(|summary| summary.key.handle == session).unwrap_or_else(|| panic!("{session}: {all:?}"));
     assert_eq!(names.names, ["a", "b", "c", "d"]);
     assert_eq!(added(&home), ["a", "b"]);
 }

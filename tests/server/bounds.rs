@@ -79,7 +79,8 @@ fn connections_with_an_open_request_are_so_many_at_a_time() {
 
 /// Opens a connection with a request that is in progress: the server has sent the response headers.
 fn endless(server: &Server) -> Connection {
-    let session = server.initialize("", "2025-06-18").expect("a session");
+    // What may be asked of the client is sent on the stream of the response, which begins at once.
+    let session = server.initialize_with("", "2025-06-18", &json!({"elicitation": {}})).expect("a session");
     let mut connection = server.connect();
     connection.begin_post(&session.head(), &evaluation(1, ENDLESS));
     assert_eq!(connection.receive_head().status, 200);

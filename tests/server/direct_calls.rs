@@ -152,3 +152,22 @@ fn a_call_ends_with_its_session() {
     assert_eq!(running.receive().body, "");
     until(|| is_running("0"));
 }
+
+/// Proxies and clients give up on a response of which they hear nothing.
+#[cfg(unix)]
+#[test]
+fn the_response_to_a_call_that_takes_long_begins_before_its_reply() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = folder.path().join("servers.json");
+    std::fs::write(&servers, crate::failed_runs::configuration(folder.path()).to_string()).expect("written");
+    let server = Server::start(&["--config", &servers.to_string_lossy()], &[]);
+    let session = server.initialize("", "2025-06-18").expect("a session");
+    assert_eq!(session.eval("1").0, "1", "the host is known from now on");
+    let mut running = server.connect();
+    running.begin_post(&session.head(), &evaluation(7, "(notes/hold {:line \"a\"})"));
+    let head = running.receive_head();
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")), "{head:?}");
+    std::fs::write(folder.path().join("go"), "").expect("written");
+    let event = running.event();
+    assert!(event["id"] == 7 && event.to_string().contains("added a"), "{event}");
+}

@@ -39,7 +39,7 @@ fn caller(withdrawn: &CancellationToken, request: &CancellationToken) -> Caller 
         handles: None,
         withdrawn: withdrawn.clone(),
         left: withdrawn.clone(),
-        request: Arc::new(ClientRequest::new(request.clone())),
+        request: Arc::new(ClientRequest::new(request.clone(), None)),
         activity: Arc::default(),
         approver: Arc::new(no_approver()),
         can_wait: false,

@@ -40,8 +40,9 @@ const HEARD: Duration = Duration::from_secs(60);
 /// Maximum number of hosts that are known to be allowed.
 const MOST_HOSTS: usize = 64;
 
-/// The time after which the response begins, as a stream of events, though its reply is not there yet.
-const PLAIN: Duration = Duration::from_secs(1);
+/// The time after which the response begins, as a stream of events, though its reply is not there yet: less than the usual
+/// time-outs of proxies, which are 30 seconds and more.
+const PLAIN: Duration = Duration::from_secs(20);
 
 /// The interval of comments in such a stream.
 const ALIVE: Duration = Duration::from_secs(15);

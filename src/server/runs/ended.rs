@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::lang::{Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended, unknown_calls};
+use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 use crate::store::Key;
 
@@ -114,9 +115,25 @@ impl Runs {
     pub(in crate::server) fn ended_well(&self, ended: &EndedProgram<'_>, reply: &mut Reply, log: &RunLog) {
         let log = log.logged();
         reply.unknown = unknown_calls(log.changes());
-        if let Some(run) = FailedRun::of_program_that_ended_well(ended, reply, &log) {
-            self.failures.add(run);
+        let (calls, is_slow) = (FailedRun::calls_of(&log), is_slow(reply));
+        if !(calls.values().any(|call| call.is_unknown) || is_slow && !calls.is_empty()) {
+            return;
         }
+        self.failures.add(FailedRun {
+            identity: ended.run.clone().unwrap_or_default(),
+            principal: ended.entry.caller().to_owned(),
+            session: FailedIn { handle: ended.entry.handle.clone(), entry: Arc::downgrade(ended.entry) },
+            status: reply.status,
+            made: Vec::new(),
+            calls,
+            kept: None,
+            stopped: Default::default(),
+            is_taken: Arc::default(),
+            is_untold: false,
+            ended_well: Some(if is_slow { sha256(ended.program.as_bytes()) } else { String::new() }),
+            reply_bytes: 0,
+            since: Instant::now(),
+        });
     }
 
     /// True if [`Runs::ended_well`] has something to note of a program.

@@ -14,7 +14,6 @@ use crate::lang::{CallState, CutOff, Happened, Logged, MadeCalls, Reply, Status,
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 
-use super::ended::EndedProgram;
 use super::stored::StoredRun;
 use super::summary::{RunState, RunSummary, now};
 
@@ -83,7 +82,7 @@ pub(super) struct ChangedBy {
     /// True once a later program was stopped before that call.
     was_stopped: bool,
     /// True if it is not known of one of them whether it was carried out.
-    is_unknown: bool,
+    pub(super) is_unknown: bool,
     /// The replies, in order.
     replies: VecDeque<ToolReply>,
 }
@@ -122,33 +121,6 @@ impl FailedRun {
             reply_bytes: 0,
             since: Instant::now(),
         }
-    }
-
-    /// Returns what later programs should know of one that has ended well: calls whose outcome it did not learn, and what it
-    /// has made, if its client may have given up on it. `None` if there is nothing.
-    pub(super) fn of_program_that_ended_well(
-        program: &EndedProgram<'_>,
-        reply: &Reply,
-        log: &Logged,
-    ) -> Option<FailedRun> {
-        let calls = FailedRun::calls_of(log);
-        let is_slow = is_slow(reply);
-        let is_known = calls.values().any(|call| call.is_unknown) || is_slow && !calls.is_empty();
-        is_known.then(|| FailedRun {
-            identity: program.run.clone().unwrap_or_default(),
-            principal: program.entry.caller().to_owned(),
-            session: FailedIn { handle: program.entry.handle.clone(), entry: Arc::downgrade(program.entry) },
-            status: reply.status,
-            made: Vec::new(),
-            calls,
-            stopped: HashSet::new(),
-            kept: None,
-            is_taken: Arc::default(),
-            is_untold: false,
-            ended_well: Some(if is_slow { sha256(program.program.as_bytes()) } else { String::new() }),
-            reply_bytes: 0,
-            since: Instant::now(),
-        })
     }
 
     /// True if a call of that program is stopped before it repeats this one.
