@@ -2,7 +2,7 @@
 //!
 //! Only unambiguous changes are made: a text that is a number or boolean as JSON writes it becomes that value; a whole
 //! number becomes a text; a single item becomes a list of one; a null for an optional field is left out. Each change is
-//! noted.
+//! noted. A null is not left out where it names a thing, such as `customer_id`: without it, a call may concern all of them.
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
@@ -61,6 +61,9 @@ pub(super) fn repair(
     notes: &mut Notes,
 ) -> bool {
     if instance.pointer(place).is_some_and(Value::is_null) {
+        if names_a_thing(path) {
+            return false;
+        }
         let is_dropped = drop_null(validation, instance, place);
         if is_dropped {
             notes.leave_out(path);
@@ -81,6 +84,13 @@ pub(super) fn repair(
     }
     put(instance, place, was);
     false
+}
+
+/// True for the path of a field whose name ends in `id` or `ids`, as a word of its own.
+fn names_a_thing(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    let ends = ["_id", "_ids", "-id", "-ids", "Id", "Ids", "ID", "IDs", "uuid", "Uuid"];
+    matches!(name, "id" | "ids") || ends.iter().any(|end| name.ends_with(end))
 }
 
 fn put(instance: &mut Value, place: &str, value: Value) {

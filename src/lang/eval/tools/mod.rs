@@ -310,7 +310,8 @@ impl Machine {
         if reply.outcome() == "ok" || matches!(&*reply, ToolReply::Rehearsed) {
             self.core.look_ups.unnamed(|| values::unnamed(tool, &arguments));
         }
-        let failed = if let ToolReply::Error(error) = &*reply { Some(self.failed(&arguments, error)) } else { None };
+        let failed =
+            if let ToolReply::Error(error) = &*reply { Some(self.failed(tool, &arguments, error)) } else { None };
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
             record.outcome = outcome.into();
@@ -338,9 +339,12 @@ impl Machine {
 
     /// Describes a failed call by its first arguments and the reason, in one line.
     #[cold]
-    fn failed(&mut self, arguments: &Value, error: &ToolError) -> String {
+    fn failed(&mut self, tool: &ToolFunction, arguments: &Value, error: &ToolError) -> String {
         let text = json::write(self, arguments, &Layout::default()).unwrap_or_default();
-        format!("{}({})", told_apart(&text), foreign_text::begun(&error.message, REASON))
+        // The tool is named before its arguments.
+        let name = format!("`{}` failed: ", foreign_text::qualified(&tool.server, &tool.name));
+        let reason = error.message.strip_prefix(&name).unwrap_or(&error.message);
+        format!("{}({})", told_apart(&text), foreign_text::begun(reason, REASON))
     }
 
     /// Converts a reply to a value, or to an error that a program can catch.

@@ -270,6 +270,18 @@ fn errors_name_the_keys_of_an_object_and_the_alternatives() {
 }
 
 #[test]
+fn null_in_place_of_the_name_of_a_thing_is_an_error() {
+    for name in ["customer_id", "customerId", "id", "thread-ids"] {
+        let tool = tool(json!({"type": "object", "properties": {name: {"type": "string"}}}));
+        let (message, _) = problem(&tool, &json!({name: null}).to_string());
+        assert_eq!(message, format!("argument `{name}` of `mail/search`: expected string, got null"));
+    }
+    let tool = tool(json!({"type": "object", "properties": {"paid": {"type": "string"}, "grid": {"type": "string"}}}));
+    let (arguments, note) = check(&tool, r#"{"paid": null, "grid": null}"#).expect("it fits");
+    assert_eq!((arguments.len(), note.as_deref()), (0, Some("paid was nil, left out, grid was nil, left out")));
+}
+
+#[test]
 fn null_is_sent_where_it_is_allowed_and_otherwise_its_omission_is_noted() {
     let tool = tool(json!({"type": "object", "properties": {
         "due": {"type": "string", "nullable": true}, "limit": {"type": "integer"}}}));
