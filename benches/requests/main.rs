@@ -136,7 +136,10 @@ fn serve(
     (connected, options, program): Request<'_>,
     times: usize,
 ) -> Result<(), Box<dyn Error>> {
-    let servers = json!({"mcpServers": {"echo": {"command": std::env::current_exe()?, "args": ["--echo"]}}});
+    // Under valgrind a program takes so long that its client might have given up on it and sent it again.
+    let policy = json!({"repeats": "make"});
+    let echo = json!({"command": std::env::current_exe()?, "args": ["--echo"]});
+    let servers = json!({"mcpServers": {"echo": echo}, "policy": policy});
     let config = folder.join("servers.json");
     std::fs::write(&config, servers.to_string())?;
     let option = |option: &&str| match *option {

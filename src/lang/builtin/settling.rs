@@ -67,6 +67,13 @@ fn all_settled(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     let mut outcomes = machine.items(collection)?;
     // The positions of the items that are processed.
     let places: Vec<usize> = (0..outcomes.len()).filter(|at| !is_again || is_repeatable(&outcomes[*at])).collect();
+    if is_again && places.is_empty() && !outcomes.is_empty() {
+        // It may have been meant as a list of items for another function.
+        machine.core.note(format!(
+            "all-settled was given its outcomes back ({}), of which none has failed without a change, and called `f` for none",
+            outcomes.len()
+        ));
+    }
     let calls: Vec<Vec<Value>> = places
         .iter()
         .map(|at| {

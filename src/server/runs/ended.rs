@@ -115,14 +115,16 @@ impl Runs {
     pub(in crate::server) fn ended_well(&self, ended: &EndedProgram<'_>, reply: &mut Reply, log: &RunLog) {
         let log = log.logged();
         reply.unknown = unknown_calls(log.changes());
-        let (calls, is_slow) = (FailedRun::calls_of(&log), is_slow(reply));
+        let (calls, digest) = (FailedRun::calls_of(&log), sha256(ended.program.as_bytes()));
+        let (principal, session) = (ended.entry.caller(), &ended.entry.handle);
+        let is_slow = is_slow(reply) && !self.failures.is_meant(principal, session, &digest);
         if !(calls.values().any(|call| call.is_unknown) || is_slow && !calls.is_empty()) {
             return;
         }
         self.failures.add(FailedRun {
             identity: ended.run.clone().unwrap_or_default(),
-            principal: ended.entry.caller().to_owned(),
-            session: FailedIn { handle: ended.entry.handle.clone(), entry: Arc::downgrade(ended.entry) },
+            principal: principal.to_owned(),
+            session: FailedIn { handle: session.clone(), entry: Arc::downgrade(ended.entry) },
             status: reply.status,
             made: Vec::new(),
             calls,
@@ -130,7 +132,7 @@ impl Runs {
             stopped: Default::default(),
             is_taken: Arc::default(),
             is_untold: false,
-            ended_well: Some(if is_slow { sha256(ended.program.as_bytes()) } else { String::new() }),
+            ended_well: Some(if is_slow { digest } else { String::new() }),
             reply_bytes: 0,
             since: Instant::now(),
         });

@@ -26,7 +26,7 @@ const MOST: usize = 2_000;
 
 /// The time after which clients begin to give up on a call, and the time after the end of such a program within which one
 /// that is sent again as it is may be sent because nobody has received its reply.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(4);
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// Maximum size of the runs that are kept here as a whole, in bytes: of one principal, and in all.
@@ -310,6 +310,21 @@ impl Failures {
             run.is_untold = false;
             Some(CutOff { run: run.identity.clone(), made: run.made.clone() })
         })
+    }
+
+    /// True if a program was stopped before as one that had ended well, and is sent again and again since then: it means
+    /// what it says.
+    pub(super) fn is_meant(&self, principal: &str, session: &str, digest: &str) -> bool {
+        let is_meant = |run: &&mut FailedRun| {
+            run.concerns(principal, session)
+                && run.ended_well.as_deref() == Some(digest)
+                && run.stopped.contains(digest)
+        };
+        let meant = self.among(|mut runs| {
+            runs.find(is_meant)?.since = Instant::now();
+            Some(())
+        });
+        meant.is_some()
     }
 
     /// Records that the end of a run was told.
