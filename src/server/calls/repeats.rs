@@ -29,7 +29,10 @@ impl Layer for Stopped {
                 call.note = Some(KEPT.to_owned());
                 Some(reply)
             }
-            RepeatedCalls::Keep | RepeatedCalls::Ask => self.0.stop(call.given).map(ToolReply::Repeated),
+            RepeatedCalls::Keep | RepeatedCalls::Ask => {
+                let is_declared = Effect::of(&call.tool().tool.hints) != Effect::Unannotated;
+                self.0.stop(call.given, is_declared).map(ToolReply::Repeated)
+            }
         };
         match reply {
             Some(reply) => {

@@ -124,10 +124,11 @@ impl FailedRun {
     }
 
     /// True if a call of that program is stopped before it repeats this one.
-    fn stops(&self, program: &FollowingProgram, call: &ChangedBy) -> bool {
+    fn stops(&self, program: &FollowingProgram, call: &ChangedBy, is_declared: bool) -> bool {
         match &self.ended_well {
             None => true,
-            Some(digest) => call.is_unknown || *digest == program.digest && self.since.elapsed() < AGAIN,
+            // Most tools that declare nothing only read.
+            Some(digest) => call.is_unknown || is_declared && *digest == program.digest && self.since.elapsed() < AGAIN,
         }
     }
 
@@ -359,23 +360,25 @@ impl Failures {
         let key = key(server, tool, arguments);
         self.among(|runs| {
             let following = runs.filter(|run| program.follows(run));
-            let mut calls = following.filter(|run| run.calls.get(&key).is_some_and(|call| run.stops(program, call)));
+            let mut calls =
+                following.filter(|run| run.calls.get(&key).is_some_and(|call| run.stops(program, call, true)));
             calls.find_map(|run| run.calls.get_mut(&key)?.replies.pop_front())
         })
     }
 
-    /// Stops a program in that session before a call that such a run has made, once for each call. Returns why, as a
-    /// sentence.
+    /// Stops a program in that session before a call that such a run has made, once for each call; `is_declared` says
+    /// whether its tool declares that it changes something. Returns why, as a sentence.
     pub(super) fn stop(
         &self,
         program: &FollowingProgram,
         (server, tool): (&str, &str),
         arguments: &str,
+        is_declared: bool,
     ) -> Option<String> {
         let key = key(server, tool, arguments);
         self.among(|mut runs| {
             let stops = |run: &FailedRun| {
-                let stops = |call: &ChangedBy| !call.was_stopped && run.stops(program, call);
+                let stops = |call: &ChangedBy| !call.was_stopped && run.stops(program, call, is_declared);
                 program.follows(run) && run.calls.get(&key).is_some_and(stops)
             };
             let found = runs.rfind(|run| stops(run))?;
@@ -461,7 +464,7 @@ mod tests {
     fn a_call_is_stopped_once_whatever_the_order_of_its_arguments_and_no_other_is() {
         let failures = Failures::default();
         failures.add(run("ann", 0, ""));
-        let stop = |who, tool, arguments| failures.stop(&program(who, "p"), ("mail", tool), arguments);
+        let stop = |who, tool, arguments| failures.stop(&program(who, "p"), ("mail", tool), arguments, true);
         assert_eq!(stop("bob", "send", r#"{"a":1,"b":2}"#), None);
         assert_eq!(stop("ann", "read", r#"{"a":1,"b":2}"#), None);
         assert_eq!(stop("ann", "send", r#"{"a":1,"b":3}"#), None);

@@ -23,8 +23,8 @@ impl Repeats {
     }
 
     /// Returns why a call is not made this time, as a sentence: an earlier program has made it. It is stopped once.
-    pub(in crate::server) fn stop(&self, call: &ToolCall) -> Option<String> {
-        self.failures.stop(&self.program, (&call.server, &call.tool), &call.arguments)
+    pub(in crate::server) fn stop(&self, call: &ToolCall, is_declared: bool) -> Option<String> {
+        self.failures.stop(&self.program, (&call.server, &call.tool), &call.arguments, is_declared)
     }
 }
 
