@@ -316,7 +316,7 @@ mod tests {
         for text in [
             "(lispbox-session 5)\n(define a [1 -2 0 1.5 -0.25 nil true false \"a\" :a b])\n",
             "(x (record :a 1 \"b c\" -) (ref 3) (quote a/b) :a/b \"\\\"\\u00e9\\n\" \"\" é :größe \"é\")",
-            "(x 1e9 1.5E-3 007 +5 .5 1. -.5 1N 1.50M 123456789012345678901 999999999999999999 1+ -1- 2/3 .x ..5 + -)",
+            "(x 1e9 1.5E-3 007 +5 .5 1. -.5 1N 1.50M 123456789012345678901 999999999999999999 1+ 2/3 .x ..5 + -)",
             "(x ##Inf ##NaN \\a \\newline \\( \\\" \\é #\"a\\\"(\" #time/date \"2024-02-29\" #keyword \"a b\" #symbol \"1\" #t)",
             "(object 1 (functions \"p\" ([f (fn* ([x] {:a #{'x} \"(\" \\)} ^{:b 1} y ; a comment)\n 1))]) ([f \"a/b\"]) [x]))",
             "",
