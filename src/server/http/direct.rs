@@ -251,7 +251,9 @@ impl Expected {
         if self.cancelled.is_cancelled() {
             return None;
         }
-        let failure = |problem: String| ServerJsonRpcMessage::error(ErrorData::internal_error(problem, None), None);
+        let failure = |problem: String| {
+            ServerJsonRpcMessage::error(ErrorData::internal_error(problem, None), Some(self.id.clone()))
+        };
         let message = match outcome {
             Ok(Ok(result)) => ServerJsonRpcMessage::response(result, self.id.clone()),
             Ok(Err(error)) => JsonRpcMessage::error(error, Some(self.id.clone())),
