@@ -105,17 +105,18 @@ pub struct CutOff {
 enum Further {
     /// One without the mistake.
     Corrected,
-    /// The same one, which gets further, since the calls that were made take no time and do not count.
+    /// The same program: calls that were made before take no time and do not count towards limits.
     Same,
 }
 
-/// What a further attempt has that this one had.
-#[derive(Clone, Copy, Default)]
-struct Again {
-    /// It may have the replies of its reads.
-    has_reads: bool,
-    /// It has other times and random numbers.
-    has_new_draws: bool,
+/// What a further attempt can expect.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[doc(hidden)]
+pub struct Again {
+    /// True if the replies to the reads of this attempt are logged, so that it can reuse them.
+    pub has_reads: bool,
+    /// True if it sees other times and random numbers, so that calls with them are other calls.
+    pub has_new_draws: bool,
 }
 
 /// Writes `made before the error: t/mark 4 times; {"run": …} goes on and repeats none of them`, within [`LINE`] bytes.
@@ -217,8 +218,7 @@ impl Reply {
             let limit = self.failure.as_ref().and_then(|failure| failure.limit.as_deref());
             let is_same = self.status == Status::Cancelled || matches!(limit, Some("calls" | "total"));
             let further = if is_same { Further::Same } else { Further::Corrected };
-            let again = Again { has_reads: self.has_logged_reads, has_new_draws: self.has_unkept_draws };
-            lines.push(made_line(before, &self.made, self.run.as_deref(), further, again));
+            lines.push(made_line(before, &self.made, self.run.as_deref(), further, self.again));
         }
         lines.extend(unknown_line(&self.unknown, self.run.as_deref().filter(|_| !self.made.is_empty())));
         lines.into_iter().map(|line| format!("\n{line}")).collect()
@@ -279,7 +279,10 @@ mod tests {
         };
         let marked = reply(vec![made("t/mark", 4, 0)]);
         assert_eq!(marked.effects(), line(""));
-        assert_eq!(Reply { has_logged_reads: true, ..marked }.effects(), line(", \"reads\": \"logged\""));
+        assert_eq!(
+            Reply { again: Again { has_reads: true, ..Again::default() }, ..marked }.effects(),
+            line(", \"reads\": \"logged\"")
+        );
         let tools = (0..50).map(|at| made(&format!("{}/{at}", "s".repeat(60)), 1_000_000, 1)).collect();
         let line = reply(tools).effects();
         assert!(line.trim().len() <= LINE, "{line}");
@@ -294,7 +297,8 @@ mod tests {
     fn two_tools_are_named_beside_the_logged_reads() {
         let made = vec![made("shop/mark_shipped", 7, 0), made("shop/send_mail", 6, 0)];
         let run = Some("h3kqgcs4ofnkzgajjiwcrgi45z".to_owned());
-        let reply = Reply { status: Status::Error, made, run, has_logged_reads: true, ..Reply::default() };
+        let again = Again { has_reads: true, ..Again::default() };
+        let reply = Reply { status: Status::Error, made, run, again, ..Reply::default() };
         let line = reply.effects();
         assert!(line.contains(": shop/mark_shipped 7 times, shop/send_mail 6 times; {") && line.trim().len() <= LINE);
     }
@@ -322,7 +326,8 @@ mod tests {
     #[test]
     fn calls_with_other_times_are_not_promised_to_be_the_same() {
         let (made, run) = (vec![made("t/mark", 4, 0)], Some("r".to_owned()));
-        let line = Reply { status: Status::Error, made, run, has_unkept_draws: true, ..Reply::default() }.effects();
+        let again = Again { has_new_draws: true, ..Again::default() };
+        let line = Reply { status: Status::Error, made, run, again, ..Reply::default() }.effects();
         assert!(line.ends_with("} goes on; calls with a time or random number are made again]"), "{line}");
     }
 

@@ -93,7 +93,7 @@ pub mod value;
 
 pub use convert::ConvertError;
 pub use convert::exact::{self, Exact, Scalar};
-pub use effects::{Attempt, CutOff, MadeCalls, unknown_calls};
+pub use effects::{Again, Attempt, CutOff, MadeCalls, unknown_calls};
 pub use embed::{
     Access, Call, CallReport, CallRequest, CancelGuard, CancelHandle, EvalError, FailedRun, Function, FunctionEntry,
     Layer, NameError, Next, NoArguments, NoQuestion, Outcome, Program, Progress, RegisterError, Report, RestoreError,

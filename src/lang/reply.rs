@@ -1,6 +1,6 @@
 //! The record of an evaluation: the common source of agent replies, terminal output, log lines and `--json`.
 
-use super::effects::{Attempt, CutOff, MadeCalls, failed_calls};
+use super::effects::{Again, Attempt, CutOff, MadeCalls, failed_calls};
 use super::error::ErrorCode;
 use super::host::CallRecord;
 use super::meter;
@@ -84,14 +84,10 @@ pub struct Reply {
     /// arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
-    /// True if a further attempt can have the replies of the reads of this one.
+    /// What a further attempt can expect.
     #[doc(hidden)]
     #[serde(skip)]
-    pub has_logged_reads: bool,
-    /// True if a further attempt has other times and random numbers than this one, so that calls with them are other calls.
-    #[doc(hidden)]
-    #[serde(skip)]
-    pub has_unkept_draws: bool,
+    pub again: Again,
     /// The relation of the evaluation to earlier attempts of its run, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
@@ -396,8 +392,7 @@ impl Reply {
             earlier,
             earlier_omitted: _,
             unknown,
-            has_logged_reads: _,
-            has_unkept_draws: _,
+            again: _,
             is_print: _,
             value,
             json,

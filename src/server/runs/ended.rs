@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::lang::{Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended, unknown_calls};
+use crate::lang::{Again, Limits, Logged, MadeCalls, Reply, RunLog, Status, Suspended, unknown_calls};
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 use crate::store::Key;
@@ -72,8 +72,7 @@ impl Runs {
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
         reply.unknown = unknown_calls(failed.log.changes());
-        reply.has_unkept_draws = failed.has_unkept_draws;
-        reply.has_logged_reads = failed.log.has_reads();
+        reply.again = Again { has_reads: failed.log.has_reads(), has_new_draws: failed.has_unkept_draws };
         let calls = FailedRun::calls_of(&failed.log);
         let identity = match &ended.run {
             Ok(identity) => identity.clone(),
