@@ -5,7 +5,7 @@ use crate::error::{Error, Outcome};
 use crate::machine::Machine;
 use crate::native::{Builtin, Intrinsic};
 use crate::value::Value;
-use crate::value::text::LONGEST_NAME;
+use crate::value::names::LONGEST_NAME;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

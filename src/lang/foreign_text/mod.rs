@@ -20,7 +20,7 @@ pub use fold::fold;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::value::map::is_plain_keyword;
+use crate::value::names::is_plain_keyword;
 
 /// Maximum length of a name shown without truncation, in characters.
 const NAME: usize = 64;

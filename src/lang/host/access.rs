@@ -210,9 +210,3 @@ impl HostAccess {
         outside(|| self.host().cancelled())
     }
 }
-
-/// Returns the message of a panic.
-pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a payload that is not text")
-}

@@ -1,6 +1,5 @@
 //! The failures of tool calls.
 
-use super::panic_text;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a tool call failed.
@@ -108,4 +107,10 @@ impl ToolErrorKind {
             ToolErrorKind::Changed => "ToolChanged",
         }
     }
+}
+
+/// Returns the message of a panic.
+pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a payload that is not text")
 }

@@ -15,10 +15,10 @@ mod clock;
 mod failure;
 mod parameters;
 
-pub use access::{HostAccess, NoHost, panic_text};
+pub use access::{HostAccess, NoHost};
 pub use call::{CallId, CallIdError, Decision, Question};
 pub use clock::{OsRandom, SeededRandom, SystemClock, TestClock};
-pub use failure::{ToolError, ToolErrorKind};
+pub use failure::{ToolError, ToolErrorKind, panic_text};
 pub(crate) use parameters::Alternative;
 pub use parameters::meant;
 

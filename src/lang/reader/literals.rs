@@ -8,7 +8,7 @@ use crate::form::{Form, FormKind};
 use crate::lexer::{Lexeme, Token};
 use crate::span::Span;
 use crate::value::map::{CONDITIONAL, KIND, TAGGED};
-use crate::value::text::LONGEST_NAME;
+use crate::value::names::LONGEST_NAME;
 use crate::value::time::Time;
 
 /// Reads a token that is a complete form; returns `None` for brackets and prefixes.

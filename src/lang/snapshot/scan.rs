@@ -6,7 +6,7 @@ use crate::form::{Form, FormKind};
 use crate::lexer::{Lexeme, Token};
 use crate::reader::{self, Reading};
 use crate::span::Span;
-use crate::value::text::LONGEST_NAME;
+use crate::value::names::LONGEST_NAME;
 use memchr::memchr2;
 
 /// Maximum nesting depth of the forms of a snapshot. Expanded code nests more deeply than programs may, with up to two

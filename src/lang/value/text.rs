@@ -222,9 +222,6 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Maximum length in bytes of the name of a keyword or a symbol. Longer texts remain strings.
-pub const LONGEST_NAME: usize = 64 << 10;
-
 /// The name of a keyword (without its colon) or of a symbol: `a`, `mail/search`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(ArcStr);
