@@ -96,6 +96,8 @@ pub(crate) enum Reading {
     Search,
     /// The first items, which are the result.
     Prefix,
+    /// To its end, and counts each item, so that the sequence itself is not needed.
+    Counts,
     /// Item by item, as its own result is read, if the sequence is lazy: `map`, `filter`.
     Stepwise,
     /// `stepwise*`, which makes a sequence lazy for a partial read.

@@ -80,3 +80,35 @@ fn numbers_of_all_kinds_come_to_the_same() {
 fn alike(one: &Reply, other: &Reply, program: &str) {
     assert_eq!((outcome(one), one.spent.fuel), (outcome(other), other.spent.fuel), "{program}");
 }
+
+#[test]
+fn what_is_counted_as_it_is_joined_comes_to_the_same() {
+    let quick = common::engine();
+    let plain = Engine::builder().plain_walk().build().expect("the metering allocator is installed");
+    for program in [
+        "(frequencies (mapcat #(str/split % #\" \") [\"a b\" \"b c a\" \"\"]))",
+        "(->> (range 100) (mapcat #(range % 100)) frequencies (sort-by key) (take 3))",
+        "(frequencies (for [a [1 2] b [a 3] :when (odd? b)] b))",
+        "(frequencies (mapcat (fn [n] (print n) (map (fn [m] (print m) m) [n n])) [1 2]))",
+        "(frequencies (mapcat (fn [n] (map inc (iterate inc n)))  []))",
+        "(frequencies (take 5 (mapcat range (range))))",
+        "(frequencies (mapcat (fn [n] (if (= n 3) (reduced [9]) [n n])) (range 9)))",
+        "(frequencies (mapcat {1 [:a :b]} [1 2 1]))",
+        "(frequencies (mapcat nil [[1] [2 1]]))",
+        "(frequencies (mapcat [1 2] vector))",
+        "(frequencies (mapcat vector [1 2] [2 1]))",
+        "(frequencies (mapcat vec {:a 1}) :key keyword?)",
+        "(frequencies odd? (mapcat range [3 4]))",
+        "(frequencies (mapcat identity \"ab\"))",
+        "(frequencies (mapcat #(/ 1 %) [0]))",
+        "(frequencies (mapcat inc [1]))",
+        "(frequencies (mapcat 7 [1]))",
+        "(frequencies (mapcat vector 7))",
+        "(frequencies (mapcat vector nil))",
+        "(let [frequencies count] (frequencies (mapcat vector [1 2])))",
+    ] {
+        let (one, other) = (run(&quick, program), run(&plain, program));
+        assert_eq!(outcome(&one), outcome(&other), "{program}");
+        assert!(one.spent.fuel <= other.spent.fuel, "{program}: {} and {}", one.spent.fuel, other.spent.fuel);
+    }
+}

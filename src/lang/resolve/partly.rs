@@ -3,6 +3,8 @@
 //! Sequence functions are eager over realised collections. Where an enclosing call reads only a part of their result,
 //! the resolver makes the collection lazy with `stepwise*`, and them with it, unless all functions are the language's
 //! own. If the part is a sequence, `realised*` computes it at once, so that effects keep the order of the program.
+//!
+//! Where the enclosing call only counts the items of `mapcat`, it counts them as they come.
 
 use super::{Resolver, names::Meaning};
 use crate::error::Outcome;
@@ -16,6 +18,9 @@ impl Resolver<'_> {
     /// Creates the node of a builtin's call.
     pub(super) fn call_of_builtin(&mut self, mut call: Box<CallBuiltin>) -> Outcome<Node> {
         let reading = call.builtin.reading;
+        if reading == Reading::Counts && self.names.takes_shortcuts() {
+            return self.count_joined(call);
+        }
         if !matches!(reading, Reading::Few | Reading::Search | Reading::Prefix) {
             return Ok(Node::CallBuiltin(call));
         }
@@ -33,6 +38,20 @@ impl Resolver<'_> {
         }
         let builtin = self.internal("core/realised*")?;
         Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments: Box::new([node]), span })))
+    }
+
+    /// Counts the items of a join as they come: `(frequencies (mapcat f coll))`.
+    fn count_joined(&mut self, mut call: Box<CallBuiltin>) -> Outcome<Node> {
+        if let [Node::CallBuiltin(join)] = &mut *call.arguments
+            && is_join(join.builtin)
+            && !join.builtin.is_internal()
+            && join.arguments.len() == 2
+        {
+            let (arguments, span) = (std::mem::take(&mut join.arguments), join.span);
+            let builtin = self.internal("core/frequencies-joined*")?;
+            return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, native: None, arguments, span })));
+        }
+        Ok(Node::CallBuiltin(call))
     }
 
     /// Makes the collection of a join lazy, if the join calls the function that it is in, directly or through another one,
@@ -192,8 +211,11 @@ pub(super) fn is_partial(callee: &Node) -> bool {
 
 /// True for a builtin that joins the sequences which a function returns for the items of a collection.
 pub(super) fn joins(callee: &Node) -> bool {
-    matches!(callee, Node::Constant(Value::Builtin(builtin))
-        if builtin.conduct == Conduct::Joins && builtin.reading == Reading::Stepwise)
+    matches!(callee, Node::Constant(Value::Builtin(builtin)) if is_join(builtin))
+}
+
+fn is_join(builtin: &Builtin) -> bool {
+    builtin.conduct == Conduct::Joins && builtin.reading == Reading::Stepwise
 }
 
 /// Returns the call if the node is one of a function that reads stepwise.

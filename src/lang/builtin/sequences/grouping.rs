@@ -4,7 +4,7 @@ use super::super::arguments::{function_over_items, take};
 use super::super::options::{FLAG, FUNCTION, KEY};
 use crate::error::Outcome;
 use crate::machine::Machine;
-use crate::native::{Builtin, Conduct, OptionSet, OptionSpec};
+use crate::native::{Builtin, Conduct, OptionSet, OptionSpec, Reading};
 use crate::value::Value;
 use crate::value::map::Map;
 use foldhash::quality::RandomState;
@@ -35,7 +35,16 @@ pub const TABLE: &[Builtin] = &[
         &[("(frequencies [:a :b :a])", "{:a 2, :b 1}"), ("(frequencies [1 2 3] :key odd?)", "{true 2, false 1}")],
         frequencies,
     )
-    .with_options(&FREQUENCIES),
+    .with_options(&FREQUENCIES)
+    .reading(Reading::Counts),
+    Builtin::new(
+        "frequencies-joined*",
+        &["[f coll]"],
+        "`(frequencies (mapcat f coll))` without the sequence in between.",
+        &[],
+        frequencies_joined,
+    )
+    .with_conduct(Conduct::Visits),
 ];
 
 static GROUP_BY: OptionSet = OptionSet {
@@ -116,6 +125,30 @@ fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             count_by(machine, &given.or_nil("key"), take(arguments, 0))
         }
     }
+}
+
+/// The resolver inserts this function. The sequence of all words of a text, for example, takes more memory than the text.
+fn frequencies_joined(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = function_over_items(machine, arguments);
+    let groups = count_joined(machine, &function, collection).map_err(|signal| signal.by("mapcat"))?;
+    groups.into_map(machine, Value::Int)
+}
+
+/// Counts the items of the sequences that a function returns.
+fn count_joined(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Groups<i64>> {
+    let mut cursor = machine.through(collection)?;
+    let mut groups = Groups::new();
+    while let Some(item) = cursor.next(machine)? {
+        let part = if function.is_nil() { item } else { machine.call1(function, item)? };
+        if let Value::Reduced(_) = part {
+            break;
+        }
+        let mut part = machine.through(part)?;
+        while let Some(item) = part.next(machine)? {
+            *groups.of(machine, item)? += 1;
+        }
+    }
+    Ok(groups)
 }
 
 /// Counts the items for each key.
