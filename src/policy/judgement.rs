@@ -1,4 +1,4 @@
-//! The decision of a policy on one call: its rules, its guards, an earlier approval, and its quotas, in this order.
+//! The decision of a policy on one call: its rules, its guards, an earlier approval, and its limits, in this order.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ pub enum Judgement {
 }
 
 impl Policy {
-    /// Decides on a call. `count` counts it against the quotas; it is not called for what is denied anyway, nor for a call
+    /// Decides on a call. `count` counts it against the limits; it is not called for what is denied anyway, nor for a call
     /// that a person has approved, which was counted when they were asked.
     #[doc(hidden)]
     pub fn judge(

@@ -23,7 +23,7 @@
 //! # The way of a tool call
 //! 1. `lang::eval` calls the host of the evaluation; `lang::runs` answers what the log of the run has already.
 //! 2. `evaluations::host` hands the call to `calls`, whose [chain](calls) has the following layers, in order.
-//! 3. `lease`, `audit`, `activity`, `telemetry`, `origins`, `rehearsal`, `slots`: what surrounds a call.
+//! 3. `lease`, `audit`, `progress`, `telemetry`, `origins`, `rehearsal`, `slots`: what surrounds a call.
 //! 4. `server`, `retries`, `connection`: the server is found, started if necessary, and has listed the tool.
 //! 5. `arguments`, `repeats`, `consent`: the arguments as they will be sent, whether a program that failed has made the
 //!    call already, and the decision on it.

@@ -2,15 +2,15 @@
 //!
 //! A [`Policy`] holds the rules of the operator, and decides on a tool by its name and by the [`Effect`]s that its
 //! server declares. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and compared
-//! with [`names`]; [`mod@unfit`] finds those that match no tool. [`quotas`] bound the number of calls, and [`guards`] are
+//! with [`names`]; [`mod@unfit`] finds those that match no tool. [`call_limits`] bound the number of calls, and [`guards`] are
 //! conditions on arguments. `read` parses policies from configurations.
 
+mod call_limits;
 mod effect;
 mod glob;
 mod guards;
 mod names;
 mod pattern;
-mod quotas;
 mod read;
 mod repeats;
 mod timeouts;
@@ -26,15 +26,15 @@ use serde::{Deserialize, Serialize};
 
 use lispbox_lang::ToolHints;
 
+use call_limits::CallLimit;
 use guards::Guard;
 use pattern::Fit;
-use quotas::Quota;
 
+pub use call_limits::{Caller, Counted, Counts};
 pub use effect::Effect;
 pub use guards::Objection;
 pub use names::{Known, Name, Names, ToolName, is_unreadable};
 pub use pattern::{NamePattern, ToolPattern};
-pub use quotas::{Caller, Counted, Counts};
 pub use read::PolicyError;
 pub use repeats::RepeatedCalls;
 pub use timeouts::Timeouts;
@@ -129,7 +129,7 @@ pub struct Policy {
     lists: Vec<List>,
     /// The verdicts by effect, each with the file that sets it.
     defaults: BTreeMap<Effect, (Usual, String)>,
-    quotas: Vec<Quota>,
+    limits: Vec<CallLimit>,
     /// Conditions on arguments.
     guards: Vec<Guard>,
     /// The tools whose texts are trusted.
@@ -225,27 +225,29 @@ struct Hit<'a> {
 }
 
 impl Policy {
-    /// Adds the policy of another file: appends its lists and quotas, and overrides defaults.
+    /// Adds the policy of another file: appends its lists and limits, and overrides defaults.
     #[doc(hidden)]
     pub fn merge(&mut self, other: Policy) {
-        self.lists.extend(other.lists);
-        self.defaults.extend(other.defaults);
-        self.quotas.extend(other.quotas);
-        self.guards.extend(other.guards);
-        self.trusted.extend(other.trusted);
-        self.repeats = other.repeats.or(self.repeats.take());
+        let Policy { lists, defaults, limits, guards, trusted, repeats } = other;
+        self.lists.extend(lists);
+        self.defaults.extend(defaults);
+        self.limits.extend(limits);
+        self.guards.extend(guards);
+        self.trusted.extend(trusted);
+        self.repeats = repeats.or(self.repeats.take());
     }
 
     /// Keeps only the rules from one of those files.
     #[doc(hidden)]
-    pub fn of_files(mut self, files: &[String]) -> Policy {
-        self.lists.retain(|list| files.contains(&list.source.file));
-        self.defaults.retain(|_, (_, file)| files.contains(file));
-        self.quotas.retain(|quota| files.contains(&quota.source.file));
-        self.guards.retain(|guard| files.contains(&guard.source.file));
-        self.trusted.retain(|(source, _)| files.contains(&source.file));
-        self.repeats = self.repeats.filter(|(_, file)| files.contains(file));
-        self
+    pub fn of_files(self, files: &[String]) -> Policy {
+        let Policy { mut lists, mut defaults, mut limits, mut guards, mut trusted, repeats } = self;
+        lists.retain(|list| files.contains(&list.source.file));
+        defaults.retain(|_, (_, file)| files.contains(file));
+        limits.retain(|limit| files.contains(&limit.source.file));
+        guards.retain(|guard| files.contains(&guard.source.file));
+        trusted.retain(|(source, _)| files.contains(&source.file));
+        let repeats = repeats.filter(|(_, file)| files.contains(file));
+        Policy { lists, defaults, limits, guards, trusted, repeats }
     }
 
     /// Returns what becomes of a call that an earlier program has made.
@@ -384,6 +386,8 @@ impl Policy {
     /// assert_eq!(policy.lines(), ["ask what is writes (`policy.defaults`)"]);
     /// ```
     pub fn lines(&self) -> Vec<String> {
+        // The lines of guards have the tools whose texts are trusted.
+        let Policy { lists, defaults, limits, guards: _, trusted: _, repeats } = self;
         let line = |list: &List| {
             let word = match list.purpose {
                 Purpose::Only => "only",
@@ -401,9 +405,12 @@ impl Policy {
                 format!("ask about what is {}, by its name (`policy.defaults`{})", effect.key(), of(file))
             }
         };
-        let lists = self.lists.iter().map(line);
-        let quotas = self.quotas.iter().map(Quota::line);
-        lists.chain(self.defaults.iter().map(default)).chain(quotas).chain(self.guard_lines()).collect()
+        let rules =
+            lists.iter().map(line).chain(defaults.iter().map(default)).chain(limits.iter().map(CallLimit::line));
+        let repeats = repeats.iter().map(|(repeats, file)| {
+            format!("calls that repeat those of a failed program are {} (`policy.repeats`{})", repeats.done(), of(file))
+        });
+        rules.chain(repeats).chain(self.guard_lines()).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::fields::{Problem, Wrong, given, known_keys, wrong};
 
-use super::quotas::{LARGEST, Per, Quota};
+use super::call_limits::{CallLimit, LARGEST, Per};
 use super::repeats::RepeatedCalls;
 use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Usual, Verdict};
 
@@ -264,7 +264,7 @@ impl Policy {
             other => wrong(format!("{path}.tools"), "a string", other),
         });
         let patterns: Vec<ToolPattern> = patterns.collect::<Result<_, _>>()?;
-        let before = self.quotas.len();
+        let before = self.limits.len();
         for per in Per::ALL {
             let Some(value) = given(fields, per.key()) else { continue };
             let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count <= LARGEST);
@@ -272,9 +272,9 @@ impl Policy {
                 return wrong(format!("{path}.{}", per.key()), &format!("a number of calls up to {LARGEST}"), value);
             };
             let source = Source { key: path.to_owned(), file: file.to_owned() };
-            self.quotas.push(Quota { patterns: patterns.clone(), per, count, source });
+            self.limits.push(CallLimit { patterns: patterns.clone(), per, count, source });
         }
-        if self.quotas.len() == before {
+        if self.limits.len() == before {
             let message = format!("a limit needs one of `{}`", periods.join("`, `"));
             return Err(Wrong::new(path, message));
         }

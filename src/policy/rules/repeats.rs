@@ -25,6 +25,15 @@ impl RepeatedCalls {
         repeats.map_or_else(|| wrong(path, "`ask`, `keep` or `make`", value), Ok)
     }
 
+    /// Returns what becomes of such a call, as a participle.
+    pub(super) fn done(self) -> &'static str {
+        match self {
+            RepeatedCalls::Ask => "stopped once",
+            RepeatedCalls::Keep => "answered by their earlier replies",
+            RepeatedCalls::Make => "made again",
+        }
+    }
+
     /// Returns the value in configurations.
     fn key(self) -> &'static str {
         match self {

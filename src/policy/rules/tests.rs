@@ -100,7 +100,8 @@ fn the_folder_of_a_file_is_for_the_operator_only() {
     let mut policy = Policy::default();
     let file = "/home/ann/secret-project/servers.yaml";
     let limits = json!([{"tools": "read", "per_minute": 0}]);
-    let rules = json!({"ask": ["send"], "deny": ["drop"], "defaults": {"destructive": "deny"}, "limits": limits});
+    let mut rules = json!({"ask": ["send"], "deny": ["drop"], "defaults": {"destructive": "deny"}, "limits": limits});
+    rules["repeats"] = json!("keep");
     policy.read_policy(Some(&rules), "policy", file).expect("it is right");
     let said = |policy: &Policy, tool: &str| policy.decide("mail", tool, &destructive()).rule;
     assert_eq!(said(&policy, "send"), "`policy.ask` of servers.yaml has `send`");
@@ -115,12 +116,14 @@ fn the_folder_of_a_file_is_for_the_operator_only() {
         Err("`policy.limits[0]` of servers.yaml allows 0 per minute".to_owned())
     );
     assert!(policy.lines().iter().all(|line| line.contains(file)), "{:?}", policy.lines());
+    assert!(policy.lines().iter().any(|line| line.contains("answered by their earlier replies (`policy.repeats` of ")));
+    assert_eq!(policy.clone().of_files(&[]), Policy::default());
     policy.read_tools(Some(&json!({"allow": ["send"]})), "tools", file).expect("it is right");
     assert_eq!(said(&policy, "other"), "`tools.allow` of servers.yaml does not have it");
 }
 
 #[test]
-fn no_minute_has_more_calls_than_its_quota() {
+fn no_minute_has_more_calls_than_its_limit() {
     let policy = policy(json!({"limits": [{"tools": "send-*", "per_minute": 2, "per_day": 3}]}));
     let counts = Counts::default();
     let take = |tool: &str, principal: &str, seconds: u64| {
@@ -131,7 +134,7 @@ fn no_minute_has_more_calls_than_its_quota() {
     assert_eq!(take("send-mail", "ann", 30), Ok(()));
     let full = "`policy.limits[0]` of servers.yaml allows 2 per minute; the next is free in 2 s";
     assert_eq!(take("send-mail", "ann", 59), Err(full.to_owned()));
-    // Other tools and principals have separate counts, and tools without a quota are not counted.
+    // Other tools and principals have separate counts, and tools without a limit are not counted.
     assert_eq!(take("send-fax", "ann", 59), Ok(()));
     assert_eq!(take("send-mail", "bob", 59), Ok(()));
     (0..10).for_each(|_| assert_eq!(take("search", "ann", 59), Ok(())));

@@ -68,15 +68,15 @@ impl Policy {
             Purpose::Block | Purpose::Rule(_) => (&list.source, &list.patterns, Fit::Possible),
         });
         // A limit with several periods is a single rule.
-        let quotas = self.quotas.iter().enumerate();
-        let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].source != quota.source);
-        let quotas = quotas.map(|(_, quota)| (&quota.source, &quota.patterns, Fit::Possible));
+        let limits = self.limits.iter().enumerate();
+        let limits = limits.filter(|(at, limit)| *at == 0 || self.limits[at - 1].source != limit.source);
+        let limits = limits.map(|(_, limit)| (&limit.source, &limit.patterns, Fit::Possible));
         let own = self.guards.iter().filter(|guard| !guard.is_of_preset);
         let guards = own.clone().map(|guard| (&guard.source, &guard.tools, Fit::Possible));
         let sources = own.flat_map(Guard::sources);
         let trusted = self.trusted.iter().map(|(source, pattern)| (source, pattern, Fit::Certain));
         lists
-            .chain(quotas)
+            .chain(limits)
             .chain(guards)
             .flat_map(|(source, patterns, fit)| patterns.iter().map(move |pattern| (source, pattern, fit)))
             .chain(sources)

@@ -1,4 +1,4 @@
-//! Decides on a call by policy, guards, quotas and grants, once for all attempts.
+//! Decides on a call by policy, guards, limits and grants, once for all attempts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(super) struct Allowed(pub(super) Arc<Consent>);
 
 impl Layer for Allowed {
     fn call(&self, call: &mut Call<'_>, next: Next<'_>) -> Answer {
-        if call.rule.is_some() {
+        if call.is_allowed {
             return next.call(call);
         }
         let (server, tool) = (call.server(), call.tool());
@@ -23,7 +23,10 @@ impl Layer for Allowed {
         call.rule = Some(ruling.rule);
         match ruling.refused {
             Some(refused) => Ok(refused),
-            None => next.call(call),
+            None => {
+                call.is_allowed = true;
+                next.call(call)
+            }
         }
     }
 }

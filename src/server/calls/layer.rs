@@ -57,8 +57,10 @@ pub(super) struct Call<'c> {
     pub(super) target: Option<(Arc<CheckedTool>, ToolTransport)>,
     /// The arguments as they will be sent.
     pub(super) arguments: Arguments,
-    /// The rule that decided on the call.
+    /// The rule that decided on the call, or why it is refused: a clause for the audit record.
     pub(super) rule: Option<String>,
+    /// True once the layer `consent` has allowed it, which holds for all attempts. No other layer sets it.
+    pub(super) is_allowed: bool,
     /// A note for the program, as a clause.
     pub(super) note: Option<String>,
 }

@@ -78,7 +78,7 @@ impl Chain {
         chain.add([arguments::Checked(Arc::clone(consent))]);
         // Nobody is asked about a call that is stopped because an earlier program has made it.
         chain.add(parts.repeats.clone().map(repeats::Stopped));
-        // Policy, guards, quotas and the consent of a person.
+        // Policy, guards, limits and the consent of a person.
         chain.add([consent::Allowed(Arc::clone(consent))]);
         // A rehearsal has the decision that the call would have.
         chain.add(rehearsal.clone().map(rehearsal::Withheld));
@@ -134,6 +134,7 @@ impl Calls {
             target: None,
             arguments: Arguments::default(),
             rule: None,
+            is_allowed: false,
             note: None,
         };
         let reply = Next(&self.chain.0).reply(&mut call);

@@ -39,7 +39,7 @@ enum Obstacle {
     Repeated,
     Guard,
     DeniedByEffect,
-    QuotaUsedUp,
+    LimitReached,
     NeedsPerson,
     GrantRevoked,
     Cancelled,
@@ -58,7 +58,7 @@ const OBSTACLES: [Obstacle; 16] = [
     Obstacle::Repeated,
     Obstacle::Guard,
     Obstacle::DeniedByEffect,
-    Obstacle::QuotaUsedUp,
+    Obstacle::LimitReached,
     Obstacle::NeedsPerson,
     Obstacle::GrantRevoked,
     Obstacle::Cancelled,
@@ -110,7 +110,7 @@ fn policy(with: &dyn Fn(Obstacle) -> bool) -> Value {
     if with(Obstacle::DeniedByEffect) {
         policy["defaults"]["writes"] = json!("deny");
     }
-    if with(Obstacle::QuotaUsedUp) {
+    if with(Obstacle::LimitReached) {
         policy["limits"] = json!([{"tools": "mail/send", "per_minute": 0}]);
     }
     if with(Obstacle::Guard) {

@@ -140,7 +140,7 @@ struct Shared {
     unfit: Unfit,
     offload: Offload,
     schemas: Arc<Schemas>,
-    /// Counts of calls, for quotas.
+    /// Counts of calls, for limits.
     counts: Counts,
     starts: Starts,
 }

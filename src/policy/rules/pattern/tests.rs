@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use lispbox_lang::ToolHints;
 
-use super::super::quotas::Caller;
+use super::super::call_limits::Caller;
 use super::super::{Counts, Policy, Timeouts, Verdict};
 use super::*;
 

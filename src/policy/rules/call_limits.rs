@@ -1,4 +1,4 @@
-//! Quotas on the number of calls of a tool.
+//! Limits on the number of calls of a tool.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Policy, Source, ToolName, ToolPattern};
 
-/// Maximum count of a quota, since the time of each call is stored.
+/// Maximum count of a limit, since the time of each call is stored.
 pub(super) const LARGEST: u32 = 100_000;
 
 /// A maximum number of calls, counted separately for each matching tool and each principal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Quota {
+pub(super) struct CallLimit {
     pub(super) patterns: Vec<ToolPattern>,
     pub(super) per: Per,
     pub(super) count: u32,
@@ -53,15 +53,15 @@ impl Per {
     }
 }
 
-impl Quota {
-    /// Describes the quota on one line.
+impl CallLimit {
+    /// Describes the limit on one line.
     pub(super) fn line(&self) -> String {
         let patterns: Vec<&str> = self.patterns.iter().map(ToolPattern::text).collect();
         format!("at most {} {} of {} ({})", self.count, self.per.key(), patterns.join(", "), self.source)
     }
 }
 
-/// The times of the calls that quotas count: those of all principals, or of one evaluation. Any window of a quota's
+/// The times of the calls that limits count: those of all principals, or of one evaluation. Any window of a limit's
 /// length contains at most as many calls as it allows. A time is that since any fixed point, the same for all calls.
 #[derive(Default)]
 pub struct Counts(Mutex<HashMap<CountKey, VecDeque<Duration>>>);
@@ -69,7 +69,7 @@ pub struct Counts(Mutex<HashMap<CountKey, VecDeque<Duration>>>);
 /// The key of a separate count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct CountKey {
-    quota: Source,
+    limit: Source,
     per: Per,
     server: String,
     /// The exact name of the tool, regardless of spellings in programs and rules.
@@ -115,34 +115,34 @@ impl Counts {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counts.collect();
     }
 
-    /// Counts a call against the quotas of a policy that are per evaluation, or against the others.
+    /// Counts a call against the limits of a policy that are per evaluation, or against the others.
     ///
     /// # Errors
-    /// Returns which quota is exhausted and when it has room again; the call is then not counted.
+    /// Returns which limit is exhausted and when it has room again; the call is then not counted.
     pub fn take(&self, policy: &Policy, by_evaluation: bool, caller: Caller<'_>, now: Duration) -> Result<(), String> {
         let Caller { tool, principal } = caller;
-        let fits = |quota: &&Quota| {
-            (quota.per == Per::Evaluation) == by_evaluation
-                && quota.patterns.iter().any(|pattern| pattern.fit(tool).is_some())
+        let fits = |limit: &&CallLimit| {
+            (limit.per == Per::Evaluation) == by_evaluation
+                && limit.patterns.iter().any(|pattern| pattern.fit(tool).is_some())
         };
-        let counted = |quota: &Quota| CountKey {
-            quota: quota.source.clone(),
-            per: quota.per,
+        let counted = |limit: &CallLimit| CountKey {
+            limit: limit.source.clone(),
+            per: limit.per,
             server: tool.server.text.to_owned(),
             tool: tool.tool.text.to_owned(),
             principal: principal.to_owned(),
         };
-        let quotas: Vec<&Quota> = policy.quotas.iter().filter(fits).collect();
+        let limits: Vec<&CallLimit> = policy.limits.iter().filter(fits).collect();
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for quota in &quotas {
-            let calls = counts.entry(counted(quota)).or_default();
-            if let Some(time) = quota.per.time() {
+        for limit in &limits {
+            let calls = counts.entry(counted(limit)).or_default();
+            if let Some(time) = limit.per.time() {
                 while calls.front().is_some_and(|call| now.saturating_sub(*call) >= time) {
                     calls.pop_front();
                 }
             }
-            if calls.len() >= quota.count as usize {
-                let again = match (quota.per.time(), calls.front()) {
+            if calls.len() >= limit.count as usize {
+                let again = match (limit.per.time(), calls.front()) {
                     (Some(time), Some(first)) => {
                         let wait = time.saturating_sub(now.saturating_sub(*first));
                         format!("; the next is free in {} s", wait.as_secs() + 1)
@@ -150,12 +150,12 @@ impl Counts {
                     _ => String::new(),
                 };
                 let (source, count, per) =
-                    (quota.source.without_folder(), quota.count, quota.per.key().replace('_', " "));
+                    (limit.source.without_folder(), limit.count, limit.per.key().replace('_', " "));
                 return Err(format!("{source} allows {count} {per}{again}"));
             }
         }
-        for quota in quotas {
-            counts.entry(counted(quota)).or_default().push_back(now);
+        for limit in limits {
+            counts.entry(counted(limit)).or_default().push_back(now);
         }
         Ok(())
     }
