@@ -168,7 +168,7 @@ fn the_log_of_a_run_has_a_hard_size_wherever_it_is_kept() {
         for isolate in [&[][..], &["--isolate"]] {
             let folder = tempfile::tempdir().expect("a folder");
             let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
-            let arguments = [&["--store", &store], isolate].concat();
+            let arguments = [&["--store", &store, "--reply-within", "never"], isolate].concat();
             let mut client = Client::start_stateless(&configuration(folder.path()), &arguments);
             suspended(&mut client, 20);
             let before = resident(&client);
