@@ -131,13 +131,18 @@ impl Front {
         let session = intended.request.session.clone();
         let (door, mut work) = self.answer(intended);
         let answer = {
-            let during = pin!(door.during(&mut work, until(deadline)));
+            // A run that outlives its request goes on like one whose client has been answered.
+            let end = async {
+                tokio::select! {
+                    () = until(deadline) => {}
+                    () = context.ct.cancelled(), if is_stored => left.cancel(),
+                }
+            };
+            let during = pin!(door.during(&mut work, end));
             let withdraws = async {
                 context.ct.cancelled().await;
-                if is_stored {
-                    left.cancel()
-                } else {
-                    cancel.cancel()
+                if !is_stored {
+                    cancel.cancel();
                 }
                 pending::<Infallible>().await
             };
@@ -158,7 +163,9 @@ impl Front {
             // It has ended at this moment.
             return Ok(work.await);
         }
-        asking.answered();
+        if !context.ct.is_cancelled() {
+            asking.answered();
+        }
         let program = program.filter(|_| is_plain).map(|program| sha256(program.as_bytes()));
         let sent = Sent { program, session };
         let (program, ending) = Unfinished::new(run, (principal, own), sent, (activity, cancel));
