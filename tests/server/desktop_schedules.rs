@@ -1,5 +1,6 @@
 //! Random schedules on the usual store: two clients of one person share it, a third process decides, and all of them are
-//! killed at any moment.
+//! killed at any moment. Sometimes another program, such as one that makes backups, locks the store for a while, which no
+//! reply shows.
 //!
 //! The model requires: each definition that a reply acknowledges is in its session; each call that a reply acknowledges
 //! was made, and no call twice; a call that a person has denied is never made, and one that was approved is made; a
@@ -29,8 +30,14 @@ const BESIDE: usize = 3;
 /// The number of steps of each client.
 const STEPS: usize = 14;
 
+/// The time for which another program locks the store at most, in milliseconds.
+const LOCKED: u64 = 700;
+
 /// The file of the seeds that have failed.
 const SEEDS: &str = "desktop_schedules.seeds";
+
+/// The usual store, in the home folder.
+const STORE: &str = ".local/share/lispbox/sessions.db";
 
 /// A program that increments the counter of its session.
 const COUNT: &str = "(def n (inc n)) n";
@@ -88,7 +95,7 @@ impl World {
     }
 
     fn store(&self) -> String {
-        format!("sqlite:{}", self.folder().join(".local/share/lispbox/sessions.db").display())
+        format!("sqlite:{}", self.folder().join(STORE).display())
     }
 
     fn client(&self) -> Client {
@@ -117,9 +124,22 @@ impl World {
     /// Decides on calls that wait, at random, until the clients have done their steps.
     fn person(&self, mut random: Random) {
         while !self.is_over.load(Ordering::SeqCst) {
+            if random.below(8) == 0 {
+                self.lock_store(Duration::from_millis(random.next() % LOCKED));
+            }
             self.decide_on_one(&mut random, true);
             std::thread::park_timeout(Duration::from_millis(random.next() % 40));
         }
+    }
+
+    /// Locks the store against all changes for that time.
+    fn lock_store(&self, time: Duration) {
+        let path = self.folder().join(STORE);
+        let connection = rusqlite::Connection::open(path).expect("it opens");
+        connection.busy_timeout(Duration::from_secs(60)).expect("set");
+        connection.execute_batch("BEGIN IMMEDIATE").expect("locked");
+        std::thread::park_timeout(time);
+        connection.execute_batch("ROLLBACK").expect("unlocked");
     }
 
     /// Decides on a call that waits, if there is one; the process that does so may be killed. Returns whether there was.
@@ -179,10 +199,21 @@ fn made_by(tool: &str) -> &'static str {
     if tool == "share" { "shared" } else { "added" }
 }
 
+/// Calls a tool. The reply is returned without the line about a program that an earlier process did not end.
+fn reply(client: &mut Client, params: Value) -> Answer {
+    let mut answer = Answer::of(&client.request("tools/call", params));
+    if let Some((first, others)) = answer.text.split_once('\n')
+        && first.starts_with("[made before a program was cut off: ")
+    {
+        answer.text = others.to_owned();
+    }
+    answer
+}
+
 /// Starts a session with a counter.
 fn counter(client: &mut Client) -> Counter {
     // Whether or not the connection has a session: a copy has a handle of its own.
-    let copied = client.eval("(def n 0) (session/fork)");
+    let copied = reply(client, json!({"name": "lisp_eval", "arguments": {"program": "(def n 0) (session/fork)"}}));
     let session = copied.text.lines().next().unwrap_or_default().trim_matches('"').to_owned();
     assert!(!copied.is_error && !session.is_empty(), "{}", copied.text);
     Counter { session, sure: 0, perhaps: 0 }
@@ -231,7 +262,7 @@ impl<'w> Side<'w> {
             self.client = self.world.client();
             return None;
         }
-        Some(Answer::of(&self.client.request("tools/call", params)))
+        Some(reply(&mut self.client, params))
     }
 
     fn count(&mut self) {
@@ -358,12 +389,12 @@ fn check_effects(world: &World, client: &mut Client) {
             "name": "lisp_eval", "arguments": {"program": program(effect.tool, line)},
             "_meta": {"lispbox/run-key": effect.key},
         });
-        let mut answer = Answer::of(&client.request("tools/call", params.clone()));
+        let mut answer = reply(client, params.clone());
         if answer.text.starts_with("Suspended: ") {
             // It had not begun before.
             let run = run_of(&answer);
             printed(&approvals_command(&world.store(), &["approve", &run]).output().expect("it runs"));
-            answer = Answer::of(&client.request("tools/call", params));
+            answer = reply(client, params);
         }
         let first = answer.text.lines().next().map(str::to_owned);
         assert!(effect.acknowledged.is_none() || effect.acknowledged == first, "{line}: {effect:?}: {}", answer.text);
@@ -392,7 +423,8 @@ fn check_effects(world: &World, client: &mut Client) {
 
 /// Checks that a counter has each increment that was acknowledged.
 fn check_counter(client: &mut Client, counter: &Counter) {
-    let answer = client.call("lisp_eval", json!({"program": "n", "session": counter.session}));
+    let arguments = json!({"program": "n", "session": counter.session});
+    let answer = reply(client, json!({"name": "lisp_eval", "arguments": arguments}));
     let possible = counter.sure..=counter.sure + counter.perhaps;
     assert!(possible.contains(&number(&answer)), "{counter:?}: {}", answer.text);
 }
