@@ -2,8 +2,8 @@
 #![cfg(unix)]
 
 use crate::mcp_client::{Client, until};
-use crate::waiting_runs::{approvals, configuration, continued, kill, lines, listed, printed};
-use serde_json::json;
+use crate::waiting_runs::{approvals, configuration, continued, kill, lines, listed, printed, refusal};
+use serde_json::{Value, json};
 
 #[test]
 fn a_call_that_was_being_made_when_the_process_of_its_program_died_waits_for_a_person() {
@@ -49,6 +49,73 @@ fn a_call_that_was_being_made_when_the_process_of_its_program_died_waits_for_a_p
         );
         // Its reply can be had again.
         assert_eq!(continued(&mut client, &identity).text.lines().next(), Some("\"added 3found\""));
+    });
+}
+
+/// The client of a process that has died is started again with a new one, and knows nothing.
+#[test]
+fn a_process_tells_of_what_an_earlier_one_did_not_end_and_programs_do_not_repeat_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let start = || Client::start(&configuration(folder.path()), &["--store", &store]);
+    let mut client = start();
+    assert!(client.eval("(notes/add {:line \"0\"}) (/ 1 0)").text.starts_with("ArithmeticError"));
+    let program = "(notes/add {:line \"1\"}) (notes/hold {:line \"2\"})";
+    client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
+    until(|| lines(folder.path(), "held") == ["2"]);
+    kill(&mut client, folder.path(), &store);
+
+    let mut client = start();
+    let mut told = String::new();
+    until(|| {
+        told = client.eval("(+ 1 2)").text;
+        told != "3"
+    });
+    let line = "[made before a program was cut off: notes/add once, notes/hold once (outcome unknown); {\"run\": \"";
+    assert!(told.starts_with(line) && told.lines().nth(1) == Some("3"), "{told}");
+    assert_eq!(client.eval("(+ 1 2)").text, "3", "once");
+    let status =
+        client.eval("(mapv (juxt :state :unknown (comp (partial mapv (juxt :tool :count)) :made)) (run/status))");
+    let [cut_off, failed] =
+        ["[\"waiting\" 1 [[\"notes/add\" 1] [\"notes/hold\" 1]]]", "[\"failed\" 0 [[\"notes/add\" 1]]]"];
+    assert!(status.text.contains(cut_off) && status.text.contains(failed), "{}", status.text);
+    for (line, how) in [("0", "failed"), ("1", "was cut off")] {
+        let repeated = client.eval(&format!("(notes/add {{:line {line:?}}})"));
+        assert!(repeated.text.starts_with("EffectRepeated: ") && repeated.text.contains(how), "{}", repeated.text);
+    }
+    assert_eq!(lines(folder.path(), "added"), ["0", "1"]);
+}
+
+/// A person may look at a call for a while, and another attempt of its run may be made and cut off meanwhile.
+#[test]
+fn the_number_of_a_call_names_no_call_of_another_attempt() {
+    crate::databases::on_each_store(|store| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = Client::start(&configuration(folder.path()), &["--store", store]);
+        let mut cut_off = |arguments: Value, times: usize| {
+            let id = client.begin("tools/call", json!({"name": "lisp_eval", "arguments": arguments}));
+            until(|| lines(folder.path(), "held").len() == times);
+            client.notify("notifications/cancelled", json!({ "requestId": id }));
+            match arguments["run"].as_str() {
+                // An attempt that names its run outlives its request, and is ended by another one.
+                Some(run) => until(|| {
+                    let ended = client.call("lisp_eval", json!({"run": run, "cancel": true})).text;
+                    !ended.contains("cannot be ended from here")
+                }),
+                None => drop(client.eval("nil")),
+            }
+            let run = listed(store).into_iter().find(|run| run["open"][0]["unknown"] == true).expect("it is listed");
+            let named = |name: &Value| name.as_str().expect("a text").to_owned();
+            (named(&run["run"]), named(&run["open"][0]["call"]))
+        };
+        let settle = |run: &str, number: &str| approvals(store, &["settle", run, "--call", number, "--did-not-happen"]);
+        let program = "(notes/hold {:line \"h\"})";
+        let (run, first) = cut_off(json!({ "program": program }), 1);
+        printed(&settle(&run, &first));
+        let (again, second) = cut_off(json!({"run": run, "program": program}), 2);
+        assert_eq!(run, again);
+        let refused = refusal(&settle(&run, &first));
+        assert!(refused.contains(&format!("no open call {first}; open are: {second}")), "{refused}");
     });
 }
 

@@ -18,7 +18,7 @@ use super::stored::StoredRun;
 use super::summary::{RunState, RunSummary, now};
 
 /// The time for which a run is known.
-const KNOWN: Duration = Duration::from_secs(60 * 60);
+pub(super) const KNOWN: Duration = Duration::from_secs(60 * 60);
 
 /// Maximum number of known runs of one principal, and in all.
 const MOST_EACH: usize = 20;

@@ -33,6 +33,7 @@
 mod answers;
 mod asked;
 pub(in crate::server) mod attempts;
+mod earlier;
 pub(in crate::server) mod ended;
 mod failures;
 pub(in crate::server) mod grants;
@@ -95,9 +96,6 @@ const LONGEST_IDENTITY: usize = 100;
 
 /// The interval at which expired runs are removed, if runs are recorded.
 const PURGE: Duration = Duration::from_secs(60 * 60);
-
-/// The time after the start of a process at which runs that were cut off are reported.
-const REPORT: Duration = Duration::from_secs(3);
 
 /// Maximum size of a run key, in bytes.
 pub const LONGEST_RUN_KEY: usize = 200;
@@ -246,30 +244,6 @@ impl Runs {
         let record = record.filter(|_| persistence.is_some());
         let (waiting, failures, running, reading) = Default::default();
         Runs { waiting, failures, running, reading, persistence, record, purged: Mutex::default() }
-    }
-
-    /// Reports in the log, in the background, the runs whose processes died while they were evaluated.
-    pub(in crate::server) fn report_cut_off(&self) {
-        let Some(persistence) = &self.persistence else { return };
-        let runs = StoredRuns::new(Arc::clone(persistence.store()));
-        let work = move || {
-            // The first programs need the store more.
-            std::thread::park_timeout(REPORT);
-            for (Key { principal, handle }, run) in runs.list().unwrap_or_default() {
-                let unknown = run.as_ref().map_or(0, |run| run.asked(&handle).unknown.len());
-                if unknown > 0 {
-                    tracing::warn!(
-                        run = handle,
-                        principal,
-                        calls = unknown,
-                        "it is not known whether calls of a program happened, because its process died: see \
-                         `lispbox approvals show`"
-                    );
-                }
-            }
-        };
-        // Without the thread, `lispbox approvals list` shows them all the same.
-        let _ = std::thread::Builder::new().name("runs".to_owned()).spawn(work);
     }
 
     /// Returns the store of the sessions, if there is one.

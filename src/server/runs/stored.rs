@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::lang::{
-    CallId, CallState, Decision, Failure, Limits, LogChange, Logged, Mark, Reply, RunError, Status, Suspended,
-    ToolReply,
+    CallId, CallState, Decision, Failure, Limits, LogChange, Logged, MadeCalls, Mark, Reply, RunError, Status,
+    Suspended, ToolReply,
 };
 use crate::server::identity::sha256;
 use crate::server::policy::Question;
@@ -141,7 +141,7 @@ pub struct DecisionRecord {
 #[derive(Clone, Debug)]
 pub struct OpenCall {
     /// Its number in the run, such as `2.3`: the third call of the form at which the run was suspended for the second
-    /// time. A number is never used again.
+    /// time. A further attempt counts as a suspension. A number is never used again.
     pub number: String,
     /// The identity of the call.
     pub id: CallId,
@@ -439,10 +439,12 @@ impl StoredRun {
         }
         let program = sha256(self.run.program().as_bytes());
         let log = self.run.log();
+        // Grows with each suspension and each attempt, so that no number is used again.
+        let round = u64::from(self.head.round) + u64::from(log.attempt);
         let mut asked: HashMap<&CallId, AskedCall> =
             undecided_calls(log, &program).map(|(call, asked)| (&call.id, asked)).collect();
         let undecided = log.calls.iter().enumerate().filter_map(|(at, call)| {
-            let (number, id) = (format!("{}.{}", self.head.round, at + 1), call.id.clone());
+            let (number, id) = (format!("{round}.{}", at + 1), call.id.clone());
             if let Some(AskedCall { place, question, given }) = asked.remove(&call.id) {
                 let is_guarded = call.question.as_ref().is_some_and(|question| question.is_guarded);
                 let (question, covered) = (question.offering_later(is_guarded), call.covered.clone());
@@ -484,7 +486,12 @@ impl StoredRun {
         let (calls, unknown) = (open.iter().map(tool).collect(), unknown.len());
         let last = self.attempts().last().filter(|_| self.head.attempts.is_failed);
         let ended = last.map(|last| last.status.as_str().to_owned());
-        let made = last.map_or_else(Vec::new, |last| last.made.iter().take(MADE).cloned().collect());
+        let mut made = match last {
+            Some(last) => last.made.clone(),
+            None if self.head.is_cut_off => MadeCalls::of(self.run.log().changes()),
+            None => Vec::new(),
+        };
+        made.truncate(MADE);
         RunSummary { state: self.state(), calls, unknown, expires, ended, made }
     }
 

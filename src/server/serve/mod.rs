@@ -206,7 +206,7 @@ pub(in crate::server) fn assemble(
         Gate::new(options.admission, Arc::clone(&allowances)),
         Shutdown::new(options.grace),
     ));
-    evaluations.runs().report_cut_off();
+    evaluations.runs().look_for_failed();
     let room = options.admission.most_memory(allowances.are_of_several());
     let mut most = options.most;
     most.memory = most.memory.min(room);
