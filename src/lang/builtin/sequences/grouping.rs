@@ -7,6 +7,7 @@ use crate::machine::Machine;
 use crate::native::{Builtin, Conduct, OptionSet, OptionSpec, Reading};
 use crate::value::Value;
 use crate::value::map::Map;
+use crate::value::vector::Vector;
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -134,18 +135,31 @@ fn frequencies_joined(machine: &mut Machine, arguments: &mut [Value]) -> Outcome
     groups.into_map(machine, Value::Int)
 }
 
+/// Number of items up to which a vector is counted at once.
+const FEW: usize = 1_000;
+
 /// Counts the items of the sequences that a function returns.
 fn count_joined(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Groups<i64>> {
     let mut cursor = machine.through(collection)?;
     let mut groups = Groups::new();
+    let mut items = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         let part = if function.is_nil() { item } else { machine.call1(function, item)? };
-        if let Value::Reduced(_) = part {
-            break;
-        }
-        let mut part = machine.through(part)?;
-        while let Some(item) = part.next(machine)? {
-            *groups.of(machine, item)? += 1;
+        match part {
+            Value::Reduced(_) => break,
+            Value::Vector(vector) if vector.as_slice().is_some_and(|items| items.len() <= FEW) => {
+                machine.charge(vector.len() as u64)?;
+                Vector::append_to(vector, &mut items);
+                for item in items.drain(..) {
+                    *groups.of(machine, item)? += 1;
+                }
+            }
+            part => {
+                let mut part = machine.through(part)?;
+                while let Some(item) = part.next(machine)? {
+                    *groups.of(machine, item)? += 1;
+                }
+            }
         }
     }
     Ok(groups)
