@@ -135,6 +135,11 @@ impl Activity {
         self.promise.get().is_none_or(Promise::keep)
     }
 
+    /// True if its client was told to ask for its reply.
+    pub(in crate::server) fn is_promised(&self) -> bool {
+        self.is_promised.load(Ordering::SeqCst)
+    }
+
     /// Returns the calls so far that have changed something, or may have, but those that are under way.
     pub(in crate::server) fn made(&self) -> Vec<MadeCalls> {
         let Some(log) = self.log.get() else { return Vec::new() };

@@ -33,12 +33,12 @@ impl Beginning {
         Beginning { was_empty: session.bindings() == 0, has_data, note }
     }
 
-    /// Returns what is to be kept of a program that did not end well after it has made changes or as a further attempt, or
-    /// whose reply its client will not receive, before its session is stored; `None` if nothing is.
+    /// Returns what is to be kept of a program that did not end well after it has made changes or after its client was told
+    /// of its run, or whose reply its client will not receive, before its session is stored; `None` if nothing is.
     pub(super) fn failed(
         &self,
         reply: &Reply,
-        is_lost: bool,
+        (is_told_of, is_lost): (bool, bool),
         log: &RunLog,
         entry: &Entry,
         persistence: Option<&Persistence>,
@@ -48,8 +48,8 @@ impl Beginning {
             Status::Ok => is_lost,
             Status::Suspended | Status::Running => false,
         };
-        // A client that was told to go on with a run can do so, also if its latest attempt has changed nothing.
-        if !is_bad || !(log.has_changes() || log.attempt() > 0) {
+        // A client that was told to go on with a run can do so, also if nothing was changed.
+        if !is_bad || !(log.has_changes() || is_told_of) {
             return None;
         }
         let before = match persistence {

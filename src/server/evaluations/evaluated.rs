@@ -98,7 +98,8 @@ impl Evaluated<'_> {
         let Attempted { beginning, log, .. } = &self.attempted;
         // The client does not know its run, and will not receive its reply.
         let is_lost = !self.run.get().is_some_and(ResumedRun::is_known) && self.client.request.is_withdrawn();
-        beginning.failed(&self.reply, is_lost, log, &self.place.entry, persistence)
+        let is_told_of = log.attempt() > 0 || self.client.activity.is_promised();
+        beginning.failed(&self.reply, (is_told_of, is_lost), log, &self.place.entry, persistence)
     }
 
     /// Writes or closes the session.

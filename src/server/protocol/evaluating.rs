@@ -225,7 +225,7 @@ impl Front {
     /// Keeps the run of a program that goes on for the other processes of a store. Returns false if it has ended.
     async fn promised(&self, activity: &Arc<Activity>) -> bool {
         if !self.evaluations.runs().are_stored() {
-            return true;
+            return activity.promise();
         }
         let activity = Arc::clone(activity);
         let promise = tokio::task::spawn_blocking(move || activity.promise());

@@ -102,7 +102,7 @@ impl Runs {
             kept,
             stopped: Default::default(),
             is_taken: Arc::default(),
-            is_untold: matches!(reply.status, Status::Cancelled | Status::Ok),
+            is_untold: matches!(reply.status, Status::Cancelled | Status::Ok) && !reply.made.is_empty(),
             ended_well: None,
             reply_bytes: 0,
             since: Instant::now(),
