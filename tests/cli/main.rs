@@ -15,6 +15,7 @@ mod desktop;
 mod door_attacks;
 mod end_to_end;
 mod first_use;
+mod found_commands;
 mod local_page;
 mod pages;
 mod recorded_clients;

@@ -229,12 +229,19 @@ impl Start {
     /// whichever thread calls this.
     async fn start_process(&self) -> Result<(ServerProcess, Overheard, ChildStdin), String> {
         let (config, lifeline, secrets) = (self.config.clone(), Arc::clone(&self.lifeline), self.secrets.clone());
-        let commands = Arc::clone(&self.commands);
+        let (commands, patience) = (Arc::clone(&self.commands), self.patience());
         let starting = tokio::spawn(async move {
             let Ok(Endpoint::Process { command, environment, .. }) = &config.endpoint else {
                 return Err("it is not a process".to_owned());
             };
-            let taken = commands.find(command, environment, true).await;
+            let finding = tokio::time::timeout(patience, commands.find(command, environment, true));
+            let late = |_| {
+                let seconds = patience.as_secs_f64();
+                format!(
+                    "the login shell did not say within {seconds} s where it is (`start_timeout_seconds` allows more)"
+                )
+            };
+            let taken = finding.await.map_err(late)?;
             ServerProcess::start(&config, &taken, &lifeline, &secrets)
         });
         starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))

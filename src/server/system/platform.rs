@@ -33,39 +33,62 @@ pub(in crate::server) struct Started {
     pub group: ProcessGroup,
 }
 
-/// Maximum size of an answer of [`answer_within`], in bytes.
-const LARGEST_ANSWER: usize = 1 << 20;
+/// The size of what a process has written above which [`answer_within`] forgets the first half of it, in bytes.
+const LARGEST_ANSWER: usize = 1 << 19;
 /// Time for a process to exit by itself after its answer.
 const AFTER_ANSWER: Duration = Duration::from_millis(200);
 
-/// Starts a process without input and without a terminal, and returns what it has written to standard output once
-/// that `is_complete`; `None` if that is not so within `time`. The process is killed if it does not exit.
+/// Why a process has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Unanswered {
+    /// It could not be started.
+    NotStarted,
+    /// It has ended, or closed its standard output.
+    Ended,
+    /// The time was over.
+    Late,
+}
+
+/// A process that leads its session. Its group is killed when this is dropped.
+struct Leader(Child);
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        unix::kill_session(&self.0);
+    }
+}
+
+/// Starts a process without input and without a terminal, and returns what it has last written to standard output once
+/// that `is_complete`. The process is killed if it does not exit.
+///
+/// # Errors
+/// Returns why there is no such output within `time`.
 pub(in crate::server) async fn answer_within(
     command: &mut Command,
     time: Duration,
     is_complete: impl Fn(&[u8]) -> bool,
-) -> Option<Vec<u8>> {
+) -> Result<Vec<u8>, Unanswered> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     #[cfg(unix)]
     unix::without_terminal(command);
-    let mut child = command.spawn().ok()?;
-    let mut output = child.stdout.take()?;
+    let mut leader = Leader(command.spawn().map_err(|_| Unanswered::NotStarted)?);
+    let mut output = leader.0.stdout.take().ok_or(Unanswered::NotStarted)?;
     let answer = tokio::time::timeout(time, async {
         let mut said = Vec::new();
-        while said.len() < LARGEST_ANSWER && output.read_buf(&mut said).await.is_ok_and(|length| length > 0) {
+        while output.read_buf(&mut said).await.is_ok_and(|length| length > 0) {
             if is_complete(&said) {
-                return Some(said);
+                return Ok(said);
+            }
+            if said.len() > LARGEST_ANSWER {
+                said.drain(..LARGEST_ANSWER / 2);
             }
         }
-        None
+        Err(Unanswered::Ended)
     });
-    let answer = answer.await.ok().flatten();
-    if answer.is_some() {
-        let _ = tokio::time::timeout(AFTER_ANSWER, child.wait()).await;
-    }
-    #[cfg(unix)]
-    unix::kill_session(&child);
-    answer
+    let answer = answer.await.unwrap_or(Err(Unanswered::Late))?;
+    let _ = tokio::time::timeout(AFTER_ANSWER, leader.0.wait()).await;
+    Ok(answer)
 }
 
 #[cfg(unix)]

@@ -13,11 +13,17 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
 
 use places::Place;
 use shell::Shell;
+
+/// The time that the login shell has before the usual places are searched. It has more time for a command that is in none
+/// of them.
+const SOON: Duration = Duration::from_secs(2);
 
 /// The PATH of a process without one, on Unix.
 const WITHOUT_PATH: &str = if cfg!(windows) { "" } else { "/usr/bin:/bin" };
@@ -26,12 +32,13 @@ const WITHOUT_PATH: &str = if cfg!(windows) { "" } else { "/usr/bin:/bin" };
 const LAUNCHERS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "env", "cmd", "cmd.exe"];
 
 /// Looks up an environment variable.
-type Variable = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
+type Variable = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
 /// Finds commands, and remembers the PATH of the login shell.
 pub(in crate::server) struct Commands {
     variable: Variable,
-    shell: OnceCell<Shell>,
+    /// What the login shell has said so far, once it has been asked.
+    shell: OnceLock<watch::Receiver<Option<Arc<Shell>>>>,
 }
 
 /// A command that may have been found, and how it is started.
@@ -112,13 +119,14 @@ impl Commands {
 
     fn in_environment(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Commands {
         let variable = move |name: &str| variable(name).filter(|value| !value.is_empty());
-        Commands { variable: Box::new(variable), shell: OnceCell::new() }
+        Commands { variable: Arc::new(variable), shell: OnceLock::new() }
     }
 
     /// Finds a command that is configured with these variables. Scripts for the shell of Windows (`npx.cmd`) are found
     /// only if `takes_scripts`, since that shell interprets their arguments.
     ///
-    /// Takes as long as the login shell takes to answer, 2 s at most, if it has to be asked.
+    /// If the login shell has to be asked, this takes as long as that takes to answer: 2 s at most for a command that is in
+    /// a usual place, and 10 s for one that is in none.
     pub(in crate::server) async fn find(
         &self,
         program: &str,
@@ -153,20 +161,27 @@ impl Commands {
             let path = LAUNCHERS.contains(&program).then(|| self.joined(&[&inherited], None));
             return Taken { program: to_start(&file), path, place: Where::OnPath(file) };
         }
-        let shell = self.shell.get_or_init(|| Shell::ask(&self.variable)).await;
-        if let Some(path) = &shell.path
-            && let Some(file) = on(path)
-        {
-            let path = self.joined(&[path, &inherited], None);
-            let place = Where::OfShell(file.clone(), shell.name.clone());
-            return Taken { program: file.into(), path: Some(path), place };
+        let mut said = self.asked();
+        let soon = tokio::time::timeout(SOON, answer(&mut said)).await.ok();
+        if let Some(taken) = soon.as_deref().and_then(|shell| self.of_shell(shell, &mut on)) {
+            return taken;
         }
-        for Place { owner, folder } in places::usual(&self.variable) {
+        for Place { owner, folder } in places::usual(&*self.variable) {
             if let Some(file) = on(folder.as_os_str()) {
                 let path = self.joined(&[&inherited], Some(&folder));
                 return Taken { program: file.clone().into(), path: Some(path), place: Where::Usual(file, owner) };
             }
         }
+        let shell = match soon {
+            Some(shell) => shell,
+            None => {
+                let shell = answer(&mut said).await;
+                if let Some(taken) = self.of_shell(&shell, &mut on) {
+                    return taken;
+                }
+                shell
+            }
+        };
         let looked =
             format!("it was looked for on PATH{} and in the usual folders of {}", shell.said(), places::OWNERS);
         let has = |manager: &str| runnable_on(&inherited, manager);
@@ -177,6 +192,29 @@ impl Commands {
         );
         let looked = format!("{looked}; {advice}");
         Taken { program: program.into(), path: None, place: nowhere(unrunnable, looked) }
+    }
+
+    /// Returns the command if it is on the PATH of the login shell; `on` finds it on a PATH.
+    fn of_shell(&self, shell: &Shell, on: &mut dyn FnMut(&OsStr) -> Option<PathBuf>) -> Option<Taken> {
+        let path = shell.path.as_ref().ok()?;
+        let file = on(path)?;
+        let path = self.joined(&[path, &self.inherited()], None);
+        let place = Where::OfShell(file.clone(), shell.name.clone());
+        Some(Taken { program: file.into(), path: Some(path), place })
+    }
+
+    /// Asks the login shell, unless it has been asked, and returns where its answer will be.
+    fn asked(&self) -> watch::Receiver<Option<Arc<Shell>>> {
+        let ask = || {
+            let (say, said) = watch::channel(None);
+            let variable = Arc::clone(&self.variable);
+            tokio::spawn(async move {
+                let shell = Shell::ask(&*variable).await;
+                say.send_replace(Some(Arc::new(shell)));
+            });
+            said
+        };
+        self.shell.get_or_init(ask).clone()
     }
 
     fn inherited(&self) -> OsString {
@@ -196,11 +234,12 @@ impl Commands {
     /// Returns a PATH with a first folder, these paths, that of the login shell if it has been asked, and the usual
     /// folders that exist.
     fn joined(&self, paths: &[&OsStr], first: Option<&Path>) -> OsString {
-        let of_shell = self.shell.get().and_then(|shell| shell.path.as_deref());
+        let shell = self.shell.get().and_then(|said| said.borrow().clone());
+        let of_shell = shell.as_ref().and_then(|shell| shell.path.as_deref().ok());
         let mut folders: Vec<PathBuf> = first.map(Path::to_owned).into_iter().collect();
         let known = paths.iter().copied().chain(of_shell).flat_map(std::env::split_paths);
         let usual =
-            places::usual(&self.variable).into_iter().map(|place| place.folder).filter(|folder| folder.is_dir());
+            places::usual(&*self.variable).into_iter().map(|place| place.folder).filter(|folder| folder.is_dir());
         for folder in known.chain(usual) {
             if !folders.contains(&folder) {
                 folders.push(folder);
@@ -221,6 +260,13 @@ impl Where {
             Where::Given | Where::Nowhere(_) => Path::new(""),
         }
     }
+}
+
+/// Waits for what the login shell says.
+async fn answer(said: &mut watch::Receiver<Option<Arc<Shell>>>) -> Arc<Shell> {
+    let shell = said.wait_for(Option::is_some).await.ok().and_then(|shell| shell.clone());
+    // The runtime that asked it is ending.
+    shell.unwrap_or_else(|| Arc::new(Shell::unknown()))
 }
 
 fn nowhere(unrunnable: Option<PathBuf>, looked: String) -> Where {

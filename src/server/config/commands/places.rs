@@ -69,11 +69,27 @@ pub(super) fn usual(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
 /// Returns the commands of the version of Node that is the default of nvm, or else of the newest one.
 fn version_of_nvm(nvm: &Path) -> Option<PathBuf> {
     let versions = versions_in(&nvm.join("versions/node"));
-    let default = std::fs::read_to_string(nvm.join("alias/default")).unwrap_or_default();
-    let wanted: Option<Vec<u64>> = numbers(default.trim());
+    let wanted = named_by_nvm(nvm);
     let fits = |version: &&(Vec<u64>, PathBuf)| wanted.as_ref().is_some_and(|wanted| version.0.starts_with(wanted));
     let version = versions.iter().find(fits).or_else(|| versions.first())?;
     Some(version.1.join("bin"))
+}
+
+/// The number of names of nvm that are followed from the default on, each of which may stand for another one.
+const NAMES_OF_NVM: usize = 6;
+
+/// Returns the numbers of the default version of nvm; `None` if it is the newest one, or not known. The default may be
+/// another name, such as `lts/hydrogen` or `lts/*`.
+fn named_by_nvm(nvm: &Path) -> Option<Vec<u64>> {
+    let mut name = "default".to_owned();
+    for _ in 0..NAMES_OF_NVM {
+        let text = std::fs::read_to_string(nvm.join("alias").join(&name)).ok()?;
+        name = text.trim().to_owned();
+        if let Some(numbers) = numbers(&name) {
+            return Some(numbers);
+        }
+    }
+    None
 }
 
 /// Returns the commands of the version of Node that is the default of fnm, or else of the newest one.

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::server::config::inherit::Inherit;
-use crate::server::system::platform;
+use crate::server::system::platform::{self, Unanswered};
 
 /// Maximum time for the answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Separates the answer from what the person's own files print.
 const MARK: &str = "lispbox-path-7f1c";
 
@@ -17,38 +17,72 @@ const MARK: &str = "lispbox-path-7f1c";
 pub(super) struct Shell {
     /// The name of its program; empty if there is none.
     pub name: String,
-    pub path: Option<OsString>,
+    /// Its PATH, or why that is not known.
+    pub path: Result<OsString, Unanswered>,
 }
 
 impl Shell {
+    /// Where there is no login shell.
+    pub(super) fn unknown() -> Shell {
+        Shell { name: String::new(), path: Err(Unanswered::NotStarted) }
+    }
+
     /// Asks the login shell, as a terminal would start it, for its PATH. Never fails: without an answer in time, there
     /// is no path.
     pub(super) async fn ask(variable: &(dyn Fn(&str) -> Option<OsString> + Send + Sync)) -> Shell {
-        let Some(program) = login_shell(variable) else { return Shell { name: String::new(), path: None } };
+        let Some(program) = login_shell(variable) else {
+            return Shell::unknown();
+        };
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut command = tokio::process::Command::new(&program);
         // Interactive, since many put what changes PATH into a file that is read only then.
-        command.args(["-l", "-i", "-c", &format!("echo {MARK}; printenv PATH; echo {MARK}")]).env_clear();
+        if is_of_c(&name) {
+            // These take `-l` only if it is alone. They are login shells by their name.
+            #[cfg(unix)]
+            command.arg0(format!("-{name}"));
+        } else {
+            command.arg("-l");
+        }
+        command.args(["-i", "-c", &question()]).env_clear();
         command.envs(Inherit::default().of(std::env::vars_os())).env("TERM", "dumb");
         command.envs(["HOME", "PATH"].into_iter().filter_map(|name| Some((name, variable(name)?))));
         let answer = platform::answer_within(&mut command, PATIENCE, |said| answer_in(said).is_some()).await;
-        let path = answer.and_then(|said| answer_in(&said).map(OsString::from));
-        if path.is_none() {
-            tracing::warn!(shell = name, "the login shell did not say its PATH");
+        let path = answer.and_then(|said| answer_in(&said).map(OsString::from).ok_or(Unanswered::Ended));
+        let shell = Shell { name, path };
+        if let Err(why) = shell.path {
+            tracing::warn!(shell = shell.name, "its PATH is not known: the login shell {}", clause(why));
         }
-        Shell { name, path }
+        shell
     }
 
     /// Returns the clause about it in an error message.
     pub(super) fn said(&self) -> String {
         match (&self.path, self.name.as_str()) {
-            (Some(_), name) => format!(", on the PATH of the login shell `{name}`,"),
-            (None, "") => String::new(),
-            (None, name) => {
-                format!(" (the login shell `{name}` did not say its own within {} s)", PATIENCE.as_secs())
-            }
+            (Ok(_), name) => format!(", on the PATH of the login shell `{name}`,"),
+            (Err(_), "") => String::new(),
+            (Err(why), name) => format!(" (the login shell `{name}` {})", clause(*why)),
         }
     }
+}
+
+/// Says of a login shell why its PATH is not known.
+fn clause(why: Unanswered) -> String {
+    match why {
+        Unanswered::NotStarted => "could not be started".to_owned(),
+        Unanswered::Ended => "ended without saying its own".to_owned(),
+        Unanswered::Late => format!("did not say its own within {} s", PATIENCE.as_secs()),
+    }
+}
+
+/// True for a shell with the syntax of C.
+fn is_of_c(name: &str) -> bool {
+    matches!(name, "csh" | "tcsh" | "bsd-csh")
+}
+
+/// The program for the shell. Shells differ in how they separate commands and print variables, but all of them start a
+/// program with words in single quotes.
+fn question() -> String {
+    format!("/bin/sh -c 'echo {MARK}; printenv PATH; echo {MARK}'")
 }
 
 /// Returns `$SHELL`, or else the usual shell of this system; `None` where there is no login shell.

@@ -102,7 +102,29 @@ async fn of_several_versions_the_default_is_taken_or_else_the_newest() {
     }
     let taken = async || find(&home.commands(&[])).await.program;
     assert_eq!(taken().await, home.path(&format!(".nvm/versions/node/v22.0.0/bin/{SERVER}")));
-    for (default, version) in [("20", "v20.11.1"), ("v20.2.0\n", "v20.2.0"), ("lts/iron", "v22.0.0")] {
+    // Names stand for others.
+    for (name, text) in [
+        ("lts/iron", "v20.2.0"),
+        ("lts/argon", "v4.9.1"),
+        ("lts/*", "lts/iron\n"),
+        ("mine", "lts/*"),
+        ("a", "b"),
+        ("b", "a"),
+    ] {
+        home.write(&format!(".nvm/alias/{name}"), text);
+    }
+    for (default, version) in [
+        ("20", "v20.11.1"),
+        ("v20.2.0\n", "v20.2.0"),
+        ("lts/iron", "v20.2.0"),
+        ("lts/*", "v20.2.0"),
+        ("mine", "v20.2.0"),
+        ("node", "v22.0.0"),
+        ("stable", "v22.0.0"),
+        ("lts/argon", "v22.0.0"),
+        ("lts/unknown", "v22.0.0"),
+        ("a", "v22.0.0"),
+    ] {
         home.write(".nvm/alias/default", default);
         assert_eq!(taken().await, home.path(&format!(".nvm/versions/node/{version}/bin/{SERVER}")), "{default}");
     }
@@ -142,7 +164,7 @@ async fn a_command_on_path_is_taken_from_there_and_no_shell_is_asked() {
 }
 
 #[tokio::test]
-async fn a_shell_that_does_not_answer_costs_two_seconds_and_no_more() {
+async fn a_shell_that_does_not_answer_costs_two_seconds_where_a_usual_folder_has_the_command() {
     let home = Home::new();
     let file = home.write(&format!(".cargo/bin/{SERVER}"), "");
     let shell = home.write("my-shell", "#!/bin/sh\nexec sleep 600\n");
@@ -159,7 +181,7 @@ async fn a_missing_command_says_where_it_was_looked_for() {
     let silent = home.commands(&[]);
     assert_eq!(
         find(&silent).await.why_not("not found".to_owned()),
-        "not found; it was looked for on PATH (the login shell `false` did not say its own within 2 s) and in the usual \
+        "not found; it was looked for on PATH (the login shell `false` ended without saying its own) and in the usual \
          folders of Node, nvm, fnm, Volta, asdf, mise, Homebrew, uv, pipx, Cargo, Bun, Deno, pnpm and Docker; give its whole \
          path, or a `PATH` in `env`"
     );
