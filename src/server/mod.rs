@@ -71,7 +71,7 @@ pub use audit::{
 };
 pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Dialect, Endpoint, Functions, HttpTransport, Inherit,
-    LocalTool, Origin, Pinning, ServerConfig, Sources, Template, Words, read_document, server_namespace,
+    LocalTool, Origin, Pinning, ServerConfig, Sources, Template, Words, find_command, read_document, server_namespace,
 };
 pub use connections::{CheckProgress, Checked, Connections, Sampled, SessionOrigins};
 pub use downstream::{DownstreamOptions, Downstreams};
@@ -100,6 +100,6 @@ pub use secrets::Secrets;
 pub use serve::ServeOptions;
 pub use sessions::SessionBounds;
 pub use stdio::{serve_stdio, serve_streams};
-pub use system::folders::{data_folder, make_private, usual_folder};
+pub use system::folders::{data_folder, data_folder_in, make_private, usual_folder, usual_folder_in};
 pub use telemetry::log::{LogStream, LogWriter, SPANS};
 pub use tokio_util::sync::CancellationToken;

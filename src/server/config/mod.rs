@@ -38,6 +38,7 @@ use super::text::one_line;
 use entry::Entry;
 use variables::Scope;
 
+pub use commands::find_command;
 pub(in crate::server) use commands::{Commands, Taken};
 pub use conceal::Concealed;
 pub use dialect::Dialect;

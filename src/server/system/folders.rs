@@ -1,5 +1,6 @@
 //! The folders in which this system keeps a user's files.
 
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,15 @@ use std::time::{Duration, Instant};
 
 /// Returns the folder that an environment variable names.
 fn named(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    named_in(&|name| std::env::var_os(name), variable)
+}
+
+/// Looks up a variable of an environment.
+type Variable<'v> = &'v dyn Fn(&str) -> Option<OsString>;
+
+/// Returns the folder that a variable of an environment names.
+fn named_in(environment: Variable, variable: &str) -> Option<PathBuf> {
+    environment(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns `$LISPBOX_CACHE`, or else the system's folder for data that can be recreated. Returns `None` if the variable
@@ -16,12 +25,13 @@ pub(in crate::server) fn cache() -> Option<PathBuf> {
     if let Some(folder) = named("LISPBOX_CACHE") {
         return (folder.as_os_str() != "off").then_some(folder);
     }
-    local("Library/Caches", ("XDG_CACHE_HOME", ".cache"))
+    local(&|name| std::env::var_os(name), "Library/Caches", ("XDG_CACHE_HOME", ".cache"))
 }
 
 /// Returns the folder for lispbox below one that is kept on this machine: on macOS below that folder of the home folder,
 /// on other systems but Windows below the folder that the variable names, or else that folder of the home folder.
-fn local(on_macos: &str, (variable, folder): (&str, &str)) -> Option<PathBuf> {
+fn local(environment: Variable, on_macos: &str, (variable, folder): (&str, &str)) -> Option<PathBuf> {
+    let named = |variable: &str| named_in(environment, variable);
     let at_home = |folder: &str| named("HOME").map(|home| home.join(folder));
     let parent = if cfg!(windows) {
         named("LOCALAPPDATA")
@@ -52,6 +62,12 @@ pub(in crate::server) fn readable(name: &str) -> String {
 
 /// Returns the folder for lispbox among the user's settings on this system.
 pub fn usual_folder() -> Option<PathBuf> {
+    usual_folder_in(&|name| std::env::var_os(name))
+}
+
+/// Returns the folder that [`usual_folder`] returns in a process with these variables.
+pub fn usual_folder_in(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = |variable: &str| named_in(environment, variable);
     let parent = if cfg!(windows) {
         named("APPDATA")
     } else {
@@ -62,7 +78,12 @@ pub fn usual_folder() -> Option<PathBuf> {
 
 /// Returns the folder for lispbox among the user's data on this system.
 pub fn data_folder() -> Option<PathBuf> {
-    local("Library/Application Support", ("XDG_DATA_HOME", ".local/share"))
+    data_folder_in(&|name| std::env::var_os(name))
+}
+
+/// Returns the folder that [`data_folder`] returns in a process with these variables.
+pub fn data_folder_in(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    local(environment, "Library/Application Support", ("XDG_DATA_HOME", ".local/share"))
 }
 
 /// Replaces a file atomically, so that another process never reads half of it, and creates its folder. Only their owner

@@ -306,7 +306,22 @@ pub(super) fn runnable(
 }
 
 fn runnable_on(path: &OsStr, program: &str) -> bool {
-    runnable(std::env::split_paths(path).map(|folder| folder.join(program)), true, &mut None).is_some()
+    file_on(path, program).is_some()
+}
+
+fn file_on(path: &OsStr, program: &str) -> Option<PathBuf> {
+    runnable(std::env::split_paths(path).map(|folder| folder.join(program)), true, &mut None)
+}
+
+/// Returns the file that a command starts, if it can be run: that of its path, or else one on this PATH or in the usual
+/// folders of programs that install commands, in an environment with these variables. Asks no shell.
+pub fn find_command(program: &str, path: &OsStr, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if has_folder(program) {
+        return runnable([PathBuf::from(program)].into_iter(), true, &mut None);
+    }
+    let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
+    let usual = || places::usual(&variable).into_iter().find_map(|place| file_on(place.folder.as_os_str(), program));
+    file_on(path, program).or_else(usual)
 }
 
 /// Returns the file names that a command may have on disk. A name without an ending is a script for another system if a
