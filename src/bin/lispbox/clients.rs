@@ -10,6 +10,8 @@ pub struct Client {
     pub name: &'static str,
     /// Its display name.
     pub title: &'static str,
+    /// The folder that it creates for a user on this system.
+    folder: fn(&Folders) -> Option<PathBuf>,
     /// The file with the servers of a user on this system.
     file: fn(&Folders) -> Option<PathBuf>,
     /// The file of a project, relative to the folder of the project.
@@ -23,6 +25,7 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "claude-desktop",
         title: "Claude Desktop",
+        folder: |folders| Some(folders.settings()?.join("Claude")),
         file: |folders| Some(folders.settings()?.join("Claude/claude_desktop_config.json")),
         project: None,
         key: "mcpServers",
@@ -30,13 +33,18 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "claude-code",
         title: "Claude Code",
-        file: |folders| Some(folders.home()?.join(".claude.json")),
+        folder: Folders::claude_code,
+        file: |folders| match folder_in("CLAUDE_CONFIG_DIR") {
+            Some(folder) => Some(folder.join(".claude.json")),
+            None => Some(folders.home()?.join(".claude.json")),
+        },
         project: Some(".mcp.json"),
         key: "mcpServers",
     },
     Client {
         name: "cursor",
         title: "Cursor",
+        folder: |folders| Some(folders.home()?.join(".cursor")),
         file: |folders| Some(folders.home()?.join(".cursor/mcp.json")),
         project: Some(".cursor/mcp.json"),
         key: "mcpServers",
@@ -44,6 +52,7 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "vscode",
         title: "VS Code",
+        folder: |folders| Some(folders.settings()?.join("Code")),
         file: |folders| Some(folders.settings()?.join("Code/User/mcp.json")),
         project: Some(".vscode/mcp.json"),
         key: "servers",
@@ -51,6 +60,7 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "windsurf",
         title: "Windsurf",
+        folder: |folders| Some(folders.home()?.join(".codeium/windsurf")),
         file: |folders| Some(folders.home()?.join(".codeium/windsurf/mcp_config.json")),
         project: None,
         key: "mcpServers",
@@ -58,6 +68,7 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "gemini-cli",
         title: "Gemini CLI",
+        folder: |folders| Some(folders.home()?.join(".gemini")),
         file: |folders| Some(folders.home()?.join(".gemini/settings.json")),
         project: Some(".gemini/settings.json"),
         key: "mcpServers",
@@ -65,7 +76,8 @@ pub const CLIENTS: &[Client] = &[
     Client {
         name: "codex",
         title: "Codex",
-        file: |folders| Some(folders.home()?.join(".codex/config.toml")),
+        folder: Folders::codex,
+        file: |folders| Some(folders.codex()?.join("config.toml")),
         project: None,
         key: "mcp_servers",
     },
@@ -88,6 +100,48 @@ impl Client {
         self.name != "codex"
     }
 
+    /// True if there is a sign of it on this machine: its file, or the folder that it creates.
+    pub fn is_installed(&self) -> bool {
+        let files = [self.user_file(), (self.folder)(&Folders)];
+        files.into_iter().flatten().any(|file| file.symlink_metadata().is_ok())
+    }
+
+    /// True if a person starts it in a terminal, so that it has the PATH of the terminal.
+    pub fn is_of_terminal(&self) -> bool {
+        matches!(self.name, "claude-code" | "gemini-cli" | "codex")
+    }
+
+    /// The files of its variants and profiles on this machine, each with a title. They need not exist. Each has servers
+    /// of its own.
+    pub fn variants(&self) -> Vec<(String, PathBuf)> {
+        if self.name != "vscode" {
+            return Vec::new();
+        }
+        let flatpak = |id: &str| Some(Folders.home()?.join(".var/app").join(id).join("config"));
+        let folders = [
+            ("VS Code", Folders.settings(), "Code"),
+            ("VS Code Insiders", Folders.settings(), "Code - Insiders"),
+            ("VS Code of Flatpak", flatpak("com.visualstudio.code"), "Code"),
+            ("VS Code Insiders of Flatpak", flatpak("com.visualstudio.code.insiders"), "Code - Insiders"),
+        ];
+        let mut variants = Vec::new();
+        for (title, settings, name) in folders {
+            let Some(folder) = settings.map(|settings| settings.join(name).join("User")) else { continue };
+            let file = folder.join("mcp.json");
+            if folder.is_dir() && self.user_file().as_ref() != Some(&file) {
+                variants.push((title.to_owned(), file));
+            }
+            let profiles = std::fs::read_dir(folder.join("profiles")).into_iter().flatten().flatten();
+            let mut profiles: Vec<PathBuf> = profiles.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+            profiles.sort();
+            for profile in profiles {
+                let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                variants.push((format!("{title} (profile {name})"), profile.join("mcp.json")));
+            }
+        }
+        variants
+    }
+
     /// The path of the file with the servers of the user, which need not exist.
     pub fn user_file(&self) -> Option<PathBuf> {
         (self.file)(&Folders)
@@ -105,6 +159,16 @@ struct Folders;
 impl Folders {
     fn home(&self) -> Option<PathBuf> {
         folder_in(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+    }
+
+    /// The folder of Claude Code, which a variable moves.
+    fn claude_code(&self) -> Option<PathBuf> {
+        folder_in("CLAUDE_CONFIG_DIR").or_else(|| Some(self.home()?.join(".claude")))
+    }
+
+    /// The folder of Codex, which a variable moves.
+    fn codex(&self) -> Option<PathBuf> {
+        folder_in("CODEX_HOME").or_else(|| Some(self.home()?.join(".codex")))
     }
 
     /// The folder in which applications keep their settings.
