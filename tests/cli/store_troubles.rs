@@ -14,6 +14,9 @@ use crate::mcp_client::{Answer, Client};
 /// The file of the store that is used without any setting.
 pub const STORE: &str = ".local/share/lispbox/sessions.db";
 
+/// What a reply says if its session defines something that cannot be kept.
+const NOTE: &str = "note: what the session defines ends with lispbox: the store of the sessions cannot be used: ";
+
 #[test]
 fn a_store_that_cannot_be_used_is_a_note_and_never_a_refusal() {
     type Trouble = (&'static str, fn(&Home));
@@ -31,7 +34,10 @@ fn a_store_that_cannot_be_used_is_a_note_and_never_a_refusal() {
         let home = Home::new();
         trouble(&home);
         let mut client = home.client();
-        assert_eq!(client.eval("(def a 1) (inc a)").text.lines().next(), Some("2"), "{said}");
+        assert!(!client.eval("(+ 1 2)").text.contains(NOTE), "it has nothing to lose");
+        let first = client.eval("(def a 1) (inc a)");
+        assert_eq!(first.text.lines().next(), Some("2"), "{said}");
+        assert!(first.text.contains(NOTE) && first.text.contains(said), "{said}: {}", first.text);
         let log = std::fs::read_to_string(home.path("log")).expect("a log");
         assert!(log.contains("the usual store cannot be used") && log.contains(said), "{said}: {log}");
     }
@@ -72,7 +78,6 @@ fn in_session(client: &mut Client, session: &str, program: &str) -> Answer {
 /// Checks that a conversation goes on in memory while its store cannot be used: what it says, and that each call is made
 /// once.
 fn goes_on_in_memory(home: &Home, client: &mut Client, session: &str, why: &str) {
-    let note = "note: what the session defines ends with lispbox: the store of the sessions cannot be used: ";
     let before = added(home).len();
     for (program, value) in [
         ("(def b 2) (notes/add {:line \"b\"})", "\"added b\""),
@@ -81,7 +86,7 @@ fn goes_on_in_memory(home: &Home, client: &mut Client, session: &str, why: &str)
     ] {
         let answer = in_session(client, session, program);
         assert!(!answer.is_error && answer.text.lines().next() == Some(value), "{why}: {}", answer.text);
-        assert!(answer.text.contains(note), "{why}: {}", answer.text);
+        assert!(answer.text.contains(NOTE), "{why}: {}", answer.text);
     }
     assert_eq!(added(home)[before..], ["b", "c"], "{why}");
     // So does a conversation that begins now, in this process and in another one.

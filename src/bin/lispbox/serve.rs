@@ -266,17 +266,14 @@ impl Serve {
             let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
             options.store = Some(store);
         } else if self.store.is_none() && self.http.is_none() {
-            match usual_store::open_usual() {
-                Ok(store) => {
-                    options.store = Some(store);
-                    options.sessions.stored_bytes = usual_store::MOST;
-                    options.is_usual_store = true;
-                }
-                Err(problem) => tracing::warn!(
-                    problem,
-                    "sessions and waiting programs end with this process, since the usual store cannot be used"
-                ),
-            }
+            let store = usual_store::open_usual().unwrap_or_else(|problem| {
+                let since = "sessions and waiting programs end with this process, since the usual store cannot be used";
+                tracing::warn!(problem, "{since}");
+                std::sync::Arc::new(usual_store::Unusable(problem))
+            });
+            options.store = Some(store);
+            options.sessions.stored_bytes = usual_store::MOST;
+            options.is_usual_store = true;
         }
         Ok(())
     }

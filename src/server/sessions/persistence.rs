@@ -40,8 +40,10 @@ pub(in crate::server) struct Persistence {
     leases: Leases,
     /// True if programs run without the store while it cannot be used: nobody has asked for it.
     is_optional: bool,
-    /// True if the store could not be used when it was tried last.
-    is_unusable: AtomicBool,
+    /// True if the store could be used when it was tried last. An optional one is tried before the first program.
+    is_proven: AtomicBool,
+    /// True once the log says that the store cannot be used.
+    is_reported: AtomicBool,
     /// Dropped with the keeper, which ends the expiry thread.
     _end: Sender<()>,
 }
@@ -93,13 +95,14 @@ impl Persistence {
             tracing::error!(%problem, "sessions cannot expire");
         }
         let leases = Leases::new(Arc::clone(&store));
-        let (spare, is_optional, is_unusable) = Default::default();
-        Persistence { store, most, allowances, spare, leases, is_optional, is_unusable, _end: end }
+        let (spare, is_optional, is_reported) = Default::default();
+        let is_proven = AtomicBool::new(true);
+        Persistence { store, most, allowances, spare, leases, is_optional, is_proven, is_reported, _end: end }
     }
 
     /// Returns the keeper of a store that is used as long as it can be, and that programs do without otherwise.
     pub(in crate::server) fn optional(self) -> Persistence {
-        Persistence { is_optional: true, ..self }
+        Persistence { is_optional: true, is_proven: AtomicBool::new(false), ..self }
     }
 
     /// True if a program does without the store because of that problem: the store is optional, and the session is in
@@ -108,20 +111,23 @@ impl Persistence {
         if !(self.is_optional && matches!(problem, Problem::Unusable(_))) || *lock(&entry.stored) == Stored::Other {
             return false;
         }
-        if !self.is_unusable.swap(true, Ordering::Relaxed) {
+        self.is_proven.store(false, Ordering::Relaxed);
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
             let while_so = "sessions and waiting programs end with this process while the usual store cannot be used";
             tracing::warn!(%problem, "{while_so}");
         }
         true
     }
 
-    /// Checks that an optional store which could not be used takes writes again: a full disk shows only then.
+    /// Checks that an optional store which could not be used, or has not been used yet, takes writes: a full disk shows
+    /// only then.
     fn probe(&self) -> Result<(), Problem> {
-        if !self.is_unusable.load(Ordering::Relaxed) {
+        if self.is_proven.load(Ordering::Relaxed) {
             return Ok(());
         }
         probe(&*self.store)?;
-        self.is_unusable.store(false, Ordering::Relaxed);
+        self.is_proven.store(true, Ordering::Relaxed);
+        self.is_reported.store(false, Ordering::Relaxed);
         Ok(())
     }
 
