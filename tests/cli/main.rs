@@ -12,6 +12,7 @@ mod closed_pipes;
 mod command_line;
 mod configuration;
 mod desktop;
+mod doctor;
 mod door_attacks;
 mod end_to_end;
 mod first_use;
