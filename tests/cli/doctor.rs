@@ -181,6 +181,11 @@ fn a_client_whose_lispbox_reads_or_keeps_elsewhere_than_the_terminal_is_broken()
     let looks = format!("reads {other}; `lispbox doctor --config {other}` looks at that");
     has_line(&well, "        Cursor's lispbox ", &[&looks]);
     assert!(home.ends(0, &["doctor", "--config", &other]).contains("all is well"));
+    // It is one if servers were moved into the usual configuration.
+    let record = home.write(".config/lispbox/moved/cursor.json", &json!({"servers": {}}).to_string());
+    let broken = examined(&home, 1, &[]);
+    has_line(&broken, &format!("broken  Cursor's lispbox reads {other}, this terminal "), &[]);
+    std::fs::remove_file(record).expect("removed");
     let second = place("second.json");
     home.write("second.json", "{\"mcpServers\": {}}");
     let broken = examined(&home, 1, &[("LISPBOX_CONFIG", &second)]);

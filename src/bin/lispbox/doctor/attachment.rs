@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use lispbox::server::{Dialect, data_folder_in, find_command, usual_folder_in};
 use serde_json::{Map, Value};
 
+use super::records;
 use crate::clients::Client;
 use crate::config_paths::VARIABLE;
 use crate::installation::launcher;
@@ -153,9 +154,13 @@ impl Attachment<'_> {
         })
     }
 
-    /// True if the arguments of the entry name a configuration, and nothing here names another one.
+    /// True if the arguments of the entry name a configuration, nothing here names another one, and no servers were moved
+    /// out of the client into the usual one.
     fn names_its_own(&self, theirs: &Start, here: &Start) -> bool {
-        !theirs.values("--config").is_empty() && !here.names_configuration() && here.text(VARIABLE).is_none()
+        !records::has(self.client)
+            && !theirs.values("--config").is_empty()
+            && !here.names_configuration()
+            && here.text(VARIABLE).is_none()
     }
 
     /// Returns what makes the two starts alike, by the option or the first of the variables in which they differ.

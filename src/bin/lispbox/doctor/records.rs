@@ -1,7 +1,7 @@
 //! What `lispbox setup --move` has taken out of clients, as it has recorded it, and whether it is still somewhere.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Configuration, server_namespace, usual_folder};
@@ -17,8 +17,7 @@ pub fn examine(files: &[Seen], configuration: &Configuration) -> bool {
     let known = Known::of(&folder, configuration);
     let mut is_well = true;
     for client in CLIENTS {
-        let record = folder.join("moved").join(format!("{}.json", client.name));
-        match servers(&record) {
+        match servers(&file_in(&folder, client)) {
             Ok(servers) => is_well &= accounted(client, files, &servers, &known),
             Err(problem) => {
                 is_well = false;
@@ -28,6 +27,15 @@ pub fn examine(files: &[Seen], configuration: &Configuration) -> bool {
         }
     }
     is_well
+}
+
+/// True if servers were moved out of a client.
+pub fn has(client: &Client) -> bool {
+    usual_folder().is_some_and(|folder| file_in(&folder, client).exists())
+}
+
+fn file_in(folder: &Path, client: &Client) -> PathBuf {
+    folder.join("moved").join(format!("{}.json", client.name))
 }
 
 /// Says which servers of a record are lost to the client; returns false if there are any.
