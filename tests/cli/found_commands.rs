@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::desktop::{Home, said};
+use crate::mcp_client::until;
 
 const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
 
@@ -131,4 +132,24 @@ fn the_default_of_nvm_may_be_a_name_that_stands_for_another_one() {
         let line = format!("command mail: {}, in the usual folder of nvm\n", file.display());
         assert!(checked.contains(&line), "{default}: {checked}");
     }
+}
+
+#[test]
+fn a_server_goes_on_while_a_slow_shell_is_asked() {
+    let home = Home::new();
+    home.script("tools/mail-of-tests", &format!("#!/bin/sh\nexec '{LISPBOX}' sample-mailbox\n"));
+    let servers = json!({"mcpServers": {"mail": {"command": "mail-of-tests"}}});
+    home.write(".config/lispbox/config.d/servers.json", &servers.to_string());
+    // The usual shell of this system waits for a file.
+    let waits =
+        "touch \"$HOME/asked\"\nuntil [ -e \"$HOME/go\" ]; do sleep 0.1; done\nPATH=\"$HOME/tools:/usr/bin:/bin\"\n";
+    for profile in [".bash_profile", ".zprofile", ".profile"] {
+        home.write(profile, &format!("{waits}export PATH\n"));
+    }
+    let mut client = home.client();
+    until(|| home.path("asked").exists());
+    assert_eq!(client.eval("(+ 1 2)").text.lines().next(), Some("3"));
+    home.write("go", "");
+    let answer = client.eval("(count (mail/fetch-emails {:limit 2}))");
+    assert!(answer.text.starts_with('2'), "{}", answer.text);
 }

@@ -34,7 +34,7 @@ const GIVEN: &[&str] = &[
 ];
 
 /// The PATH of a program with a window.
-const OF_WINDOWS: &str = if cfg!(target_os = "macos") {
+const WINDOWED: &str = if cfg!(target_os = "macos") {
     "/usr/bin:/bin:/usr/sbin:/sbin"
 } else {
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -97,7 +97,7 @@ impl Attachment<'_> {
         let variable = |name: &str| std::env::var_os(name);
         let own = self.variable("PATH").filter(|path| !path.contains('$'));
         let inherited = if cfg!(windows) || self.client.is_of_terminal() { variable("PATH") } else { None };
-        let path = own.map(OsString::from).or(inherited).unwrap_or_else(|| OF_WINDOWS.into());
+        let path = own.map(OsString::from).or(inherited).unwrap_or_else(|| WINDOWED.into());
         if find_command(command, &path, &variable).is_some() {
             return None;
         }
