@@ -42,6 +42,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
+pub(in crate::server) use waits::Found;
 use waits::Waits;
 use withdrawn::{ClientRequest, UnorderedPrograms};
 

@@ -45,9 +45,17 @@ impl Waits {
     }
 }
 
+/// What is found of a run.
+pub(in crate::server) enum Found {
+    Run(Option<Box<FoundRun>>),
+    /// It is still being evaluated.
+    Running,
+}
+
 impl Evaluations {
     /// Finds a run that a request resumes, if there is one of that identity. Waits while it is evaluated: for its reply as
-    /// long as the run may take, and with a further attempt until the lease of a process that has died is over.
+    /// long as the run may take, but not beyond the `deadline`; with a further attempt, which is not begun before, until the
+    /// lease of a process that has died is over.
     ///
     /// # Errors
     /// Refuses if it cannot be read, if it is evaluated for too long, if the client has `left`, or if the principal has too
@@ -57,23 +65,28 @@ impl Evaluations {
         identity: &str,
         principal: &str,
         named: Option<&NamedRun>,
+        deadline: Option<tokio::time::Instant>,
         left: &CancellationToken,
-    ) -> Result<Option<FoundRun>, Refused> {
+    ) -> Result<Found, Refused> {
         let _slot = self.gate.admit(principal, 0)?;
         let begun = Instant::now();
         loop {
             let (runs, run, owner) = (Arc::clone(&self.runs), identity.to_owned(), principal.to_owned());
             let found = self.runtime.spawn_blocking(move || runs.find(&run, &owner)).await;
             match found.unwrap_or_else(|problem| Err(Refused::new("InternalError", problem.to_string())))? {
-                Free::Now(found) => return Ok(found),
+                Free::Now(found) => return Ok(Found::Run(found.map(Box::new))),
                 Free::Later(key, patience) => {
                     let (patience, why) = match named {
                         Some(named) if named.cancel => (Duration::ZERO, CANCEL_ELSEWHERE),
                         Some(named) if named.further().is_some() => (LONGEST_LEASE, RUNS_ELSEWHERE),
                         _ => (patience, "the run is being resumed"),
                     };
-                    if !self.until_free(&key, patience.saturating_sub(begun.elapsed()), left).await? {
-                        return Err(not_resumed(why));
+                    let is_for_reply = named.is_none_or(|named| !named.cancel && named.further().is_none());
+                    let left_of = |deadline: tokio::time::Instant| deadline - tokio::time::Instant::now();
+                    let patience = patience.saturating_sub(begun.elapsed());
+                    let most = deadline.filter(|_| is_for_reply).map(left_of).filter(|most| *most < patience);
+                    if !self.until_free(&key, most.unwrap_or(patience), left).await? {
+                        return if most.is_some() { Ok(Found::Running) } else { Err(not_resumed(why)) };
                     }
                 }
             }

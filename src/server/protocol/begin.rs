@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::request::{EvalRequest, NamedRun, Refused};
 use crate::server::calls::guarded::received;
-use crate::server::evaluations::Caller;
+use crate::server::evaluations::{Caller, Found};
 use crate::server::identity::{sha256, sha256_of_json};
 use crate::server::runs::{
     Answers, AskedRun, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
@@ -174,12 +174,11 @@ impl Front {
             (Some(named), None) => (Some(named.run.clone()), None),
             (None, None) => (key.as_ref().map(|key| key.identity.clone()), None),
         };
-        let finding = self.found(run.as_deref(), &name, named.as_ref(), context);
-        let found = match deadline {
-            None => finding.await?,
-            Some(deadline) => match tokio::time::timeout_at(deadline, finding).await {
-                Ok(found) => found?,
-                Err(_) => return Ok(Begun::Ended(Box::new(running(run.as_deref().unwrap_or_default(), None)))),
+        let found = match &run {
+            None => None,
+            Some(run) => match self.evaluations.find_run(run, &name, named.as_ref(), deadline, &context.ct).await? {
+                Found::Run(found) => found.map(|found| *found),
+                Found::Running => return Ok(Begun::Ended(Box::new(running(run, None)))),
             },
         };
         is_asked_for(found.as_ref(), key.as_ref(), named.as_ref(), round.is_some())?;
@@ -230,20 +229,6 @@ impl Front {
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
-    }
-
-    /// Finds the run that a call names or has a key for, if it does. Waits while another process has it.
-    async fn found(
-        &self,
-        run: Option<&str>,
-        principal: &str,
-        named: Option<&NamedRun>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Option<FoundRun>, Refused> {
-        match run {
-            Some(run) => self.evaluations.find_run(run, principal, named, &context.ct).await,
-            None => Ok(None),
-        }
     }
 
     /// Finds a program that goes on, or whose reply is kept here.
