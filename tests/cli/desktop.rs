@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::mcp_client::{Answer, Client, until};
 
-const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
-const CLAUDE: &str = ".config/Claude/claude_desktop_config.json";
+pub const LISPBOX: &str = env!("CARGO_BIN_EXE_lispbox");
+pub const CLAUDE: &str = ".config/Claude/claude_desktop_config.json";
 
 /// A home folder in an otherwise empty environment.
 pub struct Home(pub tempfile::TempDir);

@@ -23,4 +23,5 @@ mod recorded_clients;
 mod rehearsals;
 mod repl;
 mod run_keys;
+mod setup;
 mod store_troubles;

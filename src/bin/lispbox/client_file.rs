@@ -1,21 +1,25 @@
 //! The configuration file of an MCP client, in which servers are added and removed. Everything else in it stays as it is.
 
+use std::collections::BTreeMap;
+
 use lispbox::server::read_document;
 use serde_json::{Map, Value, json};
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
+use toml_edit::DocumentMut;
 
+use crate::client_json::{JsonText, has_comments_or_commas};
+use crate::client_toml;
 use crate::clients::Client;
 
 /// A file that is being changed.
 pub struct ClientFile {
     key: &'static str,
     document: Document,
-    /// The servers in the file.
-    servers: Option<Map<String, Value>>,
+    /// What the file says.
+    root: Value,
 }
 
 enum Document {
-    Json(Map<String, Value>),
+    Json(JsonText),
     /// With its comments and the order of its tables.
     Toml(DocumentMut),
 }
@@ -24,59 +28,55 @@ impl ClientFile {
     /// Reads a file, which may be empty.
     ///
     /// # Errors
-    /// Returns the reason why it cannot be rewritten, as a clause: it is invalid, or comments would be lost.
+    /// Returns the reason why it cannot be rewritten, as a clause: it is invalid, has a key twice, or comments would be
+    /// lost.
     pub fn read(text: &str, client: &Client) -> Result<ClientFile, String> {
-        let (text, key) = (text.trim_start_matches('\u{feff}'), client.key);
+        let key = client.key;
         let (document, root) = if client.keeps_json() {
-            let root = json_object(text)?;
-            (Document::Json(root.clone()), root)
+            let (document, root) = JsonText::read(text, key).map_err(|problem| not_json(text, &problem))?;
+            (Document::Json(document), root)
         } else {
+            let text = text.trim_start_matches('\u{feff}');
             let document = text.parse().map_err(|problem: toml_edit::TomlError| problem.to_string())?;
             let Value::Object(root) = read_document(text, "it.toml")? else {
                 return Err("expected a table".to_owned());
             };
             (Document::Toml(document), root)
         };
-        let servers = match root.get(key) {
-            None => None,
-            Some(Value::Object(servers)) => Some(servers.clone()),
-            Some(_) => return Err(format!("expected an object in `{key}`")),
-        };
-        Ok(ClientFile { key, document, servers })
+        if root.get(key).is_some_and(|servers| !servers.is_object()) {
+            return Err(format!("expected an object in `{key}`"));
+        }
+        Ok(ClientFile { key, document, root: Value::Object(root) })
+    }
+
+    /// Returns what the file says.
+    pub fn root(&self) -> &Value {
+        &self.root
     }
 
     /// Returns the servers in the file, if it has any place for them.
     pub fn servers(&self) -> Option<&Map<String, Value>> {
-        self.servers.as_ref()
+        self.root.get(self.key)?.as_object()
     }
 
-    /// Returns the text of the file with these servers instead.
+    /// Returns the text of the entry of a server, with the comments about it, if it is in one piece.
+    pub fn entry(&self, name: &str) -> Option<String> {
+        match &self.document {
+            Document::Json(file) => file.entry(name).map(str::to_owned),
+            Document::Toml(document) => client_toml::entry(document, self.key, name),
+        }
+    }
+
+    /// Returns the text of the file with these servers instead. One that is new gets one of `texts`, which an earlier
+    /// [`ClientFile::entry`] has returned.
     ///
     /// # Errors
     /// Returns the reason why it cannot be written, as a clause.
-    pub fn with(self, servers: Map<String, Value>) -> Result<String, String> {
+    pub fn with(self, servers: &Map<String, Value>, texts: &BTreeMap<String, String>) -> Result<String, String> {
+        let before = self.servers().cloned().unwrap_or_default();
         match self.document {
-            Document::Json(mut root) => {
-                root.insert(self.key.to_owned(), Value::Object(servers));
-                json_text(&Value::Object(root))
-            }
-            Document::Toml(mut document) => {
-                let before = self.servers.unwrap_or_default();
-                let place = document.entry(self.key).or_insert_with(|| {
-                    // Its servers are tables of their own: `[mcp_servers.lispbox]`.
-                    let mut table = Table::new();
-                    table.set_implicit(true);
-                    Item::Table(table)
-                });
-                let place = place.as_table_like_mut().ok_or_else(|| format!("expected a table in `{}`", self.key))?;
-                for name in before.keys().filter(|name| !servers.contains_key(*name)) {
-                    place.remove(name);
-                }
-                for (name, entry) in servers.iter().filter(|(name, entry)| before.get(*name) != Some(entry)) {
-                    insert(place, name, entry)?;
-                }
-                Ok(document.to_string())
-            }
+            Document::Json(file) => Ok(file.with(self.key, servers, texts)),
+            Document::Toml(document) => client_toml::with(document, self.key, &before, servers, texts),
         }
     }
 }
@@ -86,8 +86,8 @@ pub fn entry_lines(client: &Client, name: &str, entry: &Value) -> Vec<String> {
     let text = if client.keeps_json() {
         format!("{}: {entry:#}", Value::from(name))
     } else {
-        let file =
-            ClientFile::read("", client).and_then(|file| file.with(Map::from_iter([(name.to_owned(), entry.clone())])));
+        let servers = Map::from_iter([(name.to_owned(), entry.clone())]);
+        let file = ClientFile::read("", client).and_then(|file| file.with(&servers, &BTreeMap::new()));
         file.unwrap_or_else(|_| entry.to_string())
     };
     text.lines().map(str::to_owned).collect()
@@ -101,61 +101,27 @@ pub fn by_hand(client: &Client, name: &str, entry: &Value) -> String {
     }
 }
 
-fn json_object(text: &str) -> Result<Map<String, Value>, String> {
-    if text.trim().is_empty() {
-        return Ok(Map::new());
+/// Says why a text is not the JSON that can be rewritten.
+fn not_json(text: &str, problem: &serde_json::Error) -> String {
+    if problem.is_data() {
+        // The position is that of the end of the object.
+        let said = problem.to_string();
+        return said.split(" at line ").next().unwrap_or_default().to_owned();
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(root)) => Ok(root),
-        Ok(_) => Err("expected an object".to_owned()),
-        Err(_) => match read_document(text, "it.json") {
-            Ok(_) => Err("it has comments or trailing commas, which would be lost".to_owned()),
-            Err(problem) => Err(problem),
-        },
+    match read_document(text, "it.json") {
+        Ok(_) if has_comments_or_commas(text) => "it has comments or trailing commas, which would be lost".to_owned(),
+        Ok(_) => format!("it is not plain JSON: {problem}"),
+        Err(problem) => problem,
     }
-}
-
-fn json_text(root: &Value) -> Result<String, String> {
-    serde_json::to_string_pretty(root).map(|text| text + "\n").map_err(|problem| problem.to_string())
-}
-
-/// Puts an entry into a table, in place of one of its name: objects become tables of their own.
-fn insert(place: &mut dyn TableLike, name: &str, entry: &Value) -> Result<(), String> {
-    let item = match entry {
-        Value::Object(fields) => {
-            let mut table = Table::new();
-            fields.iter().try_for_each(|(name, field)| insert(&mut table, name, field))?;
-            Item::Table(table)
-        }
-        other => Item::Value(toml_value(other)?),
-    };
-    place.insert(name, item);
-    Ok(())
-}
-
-fn toml_value(value: &Value) -> Result<toml_edit::Value, String> {
-    Ok(match value {
-        Value::Null => return Err("TOML has no null".to_owned()),
-        Value::Bool(flag) => (*flag).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => whole.into(),
-            (None, Some(number)) if !value.is_u64() => number.into(),
-            _ => return Err(format!("TOML has no number {number}")),
-        },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(items) => {
-            toml_edit::Value::Array(items.iter().map(toml_value).collect::<Result<Array, String>>()?)
-        }
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, field)| Ok((name.as_str(), toml_value(field)?)));
-            toml_edit::Value::InlineTable(fields.collect::<Result<_, String>>()?)
-        }
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn with(file: ClientFile, servers: &Map<String, Value>) -> String {
+        file.with(servers, &BTreeMap::new()).expect("written")
+    }
 
     const FILE: &str = "# mine\nmodel = \"o5\"\n\n[mcp_servers.files] # old\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n\
                         env = { A = \"1\" }\n\n[mcp_servers.time]\ncommand = \"uvx\"\n\n[tui]\ntheme = \"dark\"\n";
@@ -170,7 +136,7 @@ mod tests {
         let mut servers = file.servers().expect("servers").clone();
         servers.remove("files");
         servers.insert("lispbox".to_owned(), json!({"command": "lispbox", "args": ["serve"], "env": {"B": "2"}}));
-        let text = file.with(servers).expect("written");
+        let text = with(file, &servers);
         for kept in ["# mine\nmodel = \"o5\"\n", "[mcp_servers.time]\ncommand = \"uvx\"\n", "[tui]\ntheme = \"dark\"\n"]
         {
             assert!(text.contains(kept), "{kept} is not in\n{text}");
@@ -184,10 +150,10 @@ mod tests {
     fn servers_return_to_a_file_in_toml_as_they_were() {
         let before = ClientFile::read(FILE, codex()).expect("read");
         let all = before.servers().expect("servers").clone();
-        let without = before.with(Map::new()).expect("written");
+        let without = with(before, &Map::new());
         let file = ClientFile::read(&without, codex()).expect("read");
         assert_eq!(file.servers().cloned().unwrap_or_default(), Map::new());
-        let again = ClientFile::read(&file.with(all.clone()).expect("written"), codex()).expect("read");
+        let again = ClientFile::read(&with(file, &all), codex()).expect("read");
         assert_eq!(again.servers(), Some(&all));
     }
 
@@ -197,7 +163,7 @@ mod tests {
             let file = ClientFile::read(text, codex()).expect("read");
             let mut servers = file.servers().cloned().unwrap_or_default();
             servers.insert("lispbox".to_owned(), json!({"command": "lispbox", "args": []}));
-            let text = file.with(servers.clone()).expect("written");
+            let text = with(file, &servers);
             assert_eq!(ClientFile::read(&text, codex()).expect("read").servers(), Some(&servers), "{text}");
         }
         let refused = |text: &str| ClientFile::read(text, codex()).err().expect("refused");

@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Policy, Sources};
-use serde_json::{Value, json};
+use lispbox::server::{Policy, Sources, usual_folder};
+use serde_json::Value;
 
+use crate::client_entry::{Given, NAME, attached, entry, has_guards, reads_elsewhere};
 use crate::client_file::{ClientFile, by_hand, entry_lines};
 use crate::clients::Client;
+use crate::config::counted;
 use crate::config::import::printable;
 use crate::context::Problem;
-use crate::installation::launcher;
-use crate::moving::Plan;
+use crate::moved::Records;
+use crate::moving::{Plan, Trial};
 use crate::output::{errln, outln};
+use crate::rewriting::{Change, change, check_writable, current, lock};
 
 /// Adds lispbox to the configuration of an MCP client on this machine and keeps a backup of the file. Repeating it
 /// changes nothing; `--remove` removes it again.
@@ -57,48 +60,136 @@ impl Setup {
             || Problem::Usage(format!("the configuration file of {} is unknown; give it with `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;
         self.check()?;
-        let before = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(problem) => return Err(Problem::Failed(format!("{}: {problem}", file.display()))),
+        // What cannot be written is refused before any server is started.
+        let text = current(&file)?;
+        let now = self.read(client, &file, &text)?;
+        self.edited(client, &file, now, Plan::default())?;
+        let trial = if self.moves { self.start(client, &file, &text)? } else { Trial::default() };
+        // Another `setup` waits until this one has written.
+        let _lock = if self.dry_run { None } else { lock() };
+        let compute = |text: &str| {
+            let now = self.read(client, &file, text)?;
+            let plan = match (self.moves, self.undo) {
+                (true, _) => Plan::moving(client, &file, &now, &trial, self.dry_run)?,
+                (_, true) => Plan::undoing(client, &file, &now)?,
+                _ => Plan::default(),
+            };
+            self.edited(client, &file, now, plan)
         };
-        let is_removed = self.remove || self.undo;
-        let entry = if is_removed { None } else { Some(self.entry(client)?) };
-        let edit = |plan: &Plan| {
-            edited(&before, client, entry.as_ref(), plan).map_err(|problem| {
-                let by_hand = match &entry {
-                    Some(entry) => format!("add by hand:\n{}", by_hand(client, "lispbox", entry)),
-                    None => format!("remove `{}.lispbox` by hand", client.key),
-                };
-                Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
-            })
-        };
-        // A file that cannot be rewritten is refused before any server is started.
-        edit(&Plan::default())?;
-        let plan = match (self.moves, self.undo) {
-            (true, _) => Plan::moving(client, &file, self.dry_run)?,
-            (_, true) => Plan::undoing(client, &file)?,
-            _ => Plan::default(),
-        };
-        let Some(Edited { text, old, new }) = edit(&plan)? else {
-            let state = if is_removed { "does not have lispbox" } else { "has lispbox already" };
-            outln!("{} {state}, in {}", client.title, file.display());
-            return Ok(());
-        };
-        outln!("{}{}", file.display(), if self.dry_run { " would change:" } else { ":" });
-        show_change(client, old.as_ref(), new.as_ref(), &plan);
         if self.dry_run {
+            let (change, edited) = compute(&current(&file)?)?;
+            edited.plan.notes.iter().for_each(|note| outln!("{note}"));
+            match change.text {
+                Some(_) => edited.show(client, &format!("{} would change:", file.display())),
+                None => self.say_unchanged(client, &file, &edited),
+            }
             return Ok(());
         }
-        // First what lispbox has, so that no server is ever in neither of the two.
-        plan.begin()?;
-        match replace(&file, &text)? {
-            Some(backup) => outln!("written; the previous file is {}", backup.display()),
-            None => outln!("written"),
+        let (edited, copies) = change(&file, client.title, compute)?;
+        edited.plan.notes.iter().for_each(|note| outln!("{note}"));
+        if edited.is_changed {
+            edited.show(client, &format!("{}:", file.display()));
+            match copies.of_client {
+                Some(copy) => outln!("written; the previous file is {}", copy.display()),
+                None => outln!("written"),
+            }
+        } else {
+            self.say_unchanged(client, &file, &edited);
         }
-        plan.finish()?;
-        self.advise(client);
+        copies.of_own.iter().for_each(|copy| outln!("the previous file of lispbox is {}", copy.display()));
+        if edited.is_changed {
+            self.advise(client, &edited);
+        }
         Ok(())
+    }
+
+    fn is_removed(&self) -> bool {
+        self.remove || self.undo
+    }
+
+    /// Starts the servers that are to be moved.
+    fn start(&self, client: &'static Client, file: &Path, text: &str) -> Result<Trial, Problem> {
+        let now = self.read(client, file, text)?;
+        let (_, edited) = self.edited(client, file, now, Plan::default())?;
+        if let Some(reason) = edited.new.as_ref().and_then(|entry| reads_elsewhere(client, entry)) {
+            return Err(Problem::Usage(reason));
+        }
+        if !self.dry_run {
+            check_writable(file)?;
+            usual_folder().map_or(Ok(()), |folder| check_writable(&folder.join("config.d/imported.json")))?;
+        }
+        Trial::run(client, file, text)
+    }
+
+    fn read(&self, client: &Client, file: &Path, text: &str) -> Result<ClientFile, Problem> {
+        ClientFile::read(text, client).map_err(|problem| self.by_hand(client, file, None, &problem))
+    }
+
+    /// Says why a file cannot be changed, and what a person can do there instead.
+    fn by_hand(&self, client: &Client, file: &Path, old: Option<&Value>, problem: &str) -> Problem {
+        let by_hand = match self.entry(client, old) {
+            Ok(entry) if !self.is_removed() => format!("add by hand:\n{}", by_hand(client, NAME, &entry)),
+            _ => format!("remove `{}.{NAME}` by hand", client.key),
+        };
+        Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
+    }
+
+    fn entry(&self, client: &Client, old: Option<&Value>) -> Result<Value, Problem> {
+        entry(client, &Given { config: &self.config, guards: self.guards.as_deref() }, old)
+    }
+
+    /// Edits a client's configuration so that it has an entry for lispbox, or none, and the other entries of a plan.
+    fn edited(
+        &self,
+        client: &'static Client,
+        file: &Path,
+        now: ClientFile,
+        mut plan: Plan,
+    ) -> Result<(Change, Edited), Problem> {
+        let before = now.servers().cloned();
+        let mut servers = before.clone().unwrap_or_default();
+        let name = match attached(&servers) {
+            Err(_) if self.is_removed() => None,
+            found => found.map_err(|problem| {
+                Problem::Failed(format!("{}: {problem}; give it another name, and repeat", file.display()))
+            })?,
+        };
+        let old = name.as_ref().and_then(|name| servers.get(name)).cloned();
+        let new = if self.is_removed() { None } else { Some(self.entry(client, old.as_ref())?) };
+        if self.remove && old.is_some() {
+            refuse_to_strand(client, file)?;
+        }
+        plan.apply(&mut servers);
+        let name = name.unwrap_or_else(|| NAME.to_owned());
+        match &new {
+            Some(new) => drop(servers.insert(name.clone(), new.clone())),
+            None if old.is_some() => drop(servers.shift_remove(&name)),
+            None => {}
+        }
+        if self.is_removed()
+            && let Ok(Some(other)) = attached(&servers)
+        {
+            plan.notes.push(format!("`{}` is lispbox too, and stays; `--remove` removes it", printable(&other)));
+        }
+        let mut edited = Edited { name, old, new, is_changed: servers != before.unwrap_or_default(), plan };
+        let text = match edited.is_changed {
+            true => Some(
+                now.with(&servers, &edited.plan.texts)
+                    .map_err(|problem| self.by_hand(client, file, edited.old.as_ref(), &problem))?,
+            ),
+            false => None,
+        };
+        let (before, after) = (std::mem::take(&mut edited.plan.before), std::mem::take(&mut edited.plan.after));
+        Ok((Change { before, text, after }, edited))
+    }
+
+    /// Says that a client's file is as it was.
+    fn say_unchanged(&self, client: &Client, file: &Path, edited: &Edited) {
+        let state = if self.is_removed() { "does not have lispbox" } else { "has lispbox already" };
+        outln!("{} {state}, in {}", client.title, file.display());
+        if self.undo && edited.plan.notes.is_empty() && !self.dry_run {
+            outln!("it has its servers; what lispbox had of them is removed");
+        }
     }
 
     /// Checks the configuration and the guards that the entry names.
@@ -115,151 +206,81 @@ impl Setup {
     }
 
     /// Says what to do after the change.
-    fn advise(&self, client: &Client) {
-        let is_removed = self.remove || self.undo;
-        let effect = if is_removed { "stop using" } else { "start" };
+    fn advise(&self, client: &Client, edited: &Edited) {
+        let effect = if self.is_removed() { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
         if self.moves {
             outln!("`lispbox setup {} --undo` takes this back; `lispbox doctor` says whether all is well", client.name);
         }
-        if self.guards.is_none() && !is_removed {
+        if edited.new.as_ref().is_some_and(|entry| !has_guards(entry)) {
             outln!(
                 "with `--guards careful`, mails, payments and posts go only to addresses that you or your contacts gave"
             );
         }
     }
+}
 
-    /// The entry with which the client starts lispbox.
-    fn entry(&self, client: &Client) -> Result<Value, Problem> {
-        let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
-        let (program, mut arguments) = launcher(std::env::current_exe().map_err(failed)?);
-        arguments.push("serve".to_owned());
-        for path in &self.config {
-            let path = std::path::absolute(path).map_err(failed)?;
-            arguments.extend(["--config".to_owned(), path.display().to_string()]);
-        }
-        if let Some(preset) = &self.guards {
-            arguments.extend(["--guards".to_owned(), preset.clone()]);
-        }
-        if ASKS_BEFORE_TOOLS.contains(&client.name) {
-            arguments.push("--approve-tool".to_owned());
-        }
-        let mut entry = json!({"command": program.display().to_string(), "args": arguments});
-        if matches!(client.name, "claude-code" | "vscode") {
-            entry["type"] = "stdio".into();
-        }
-        Ok(entry)
+/// Refuses to take lispbox out of a client whose servers are behind it.
+fn refuse_to_strand(client: &Client, file: &Path) -> Result<(), Problem> {
+    let records = Records::read()?;
+    match records.of_file(client, file).len() {
+        0 => Ok(()),
+        count => Err(Problem::Usage(format!(
+            "{} of {} moved into lispbox, and would be lost to it; `lispbox setup {} --undo` puts {} back and removes \
+             lispbox",
+            counted(count, "server"),
+            client.title,
+            client.name,
+            if count == 1 { "it" } else { "them" }
+        ))),
     }
 }
 
-/// The clients that ask a person before each call of a tool, and show no forms of a server.
-const ASKS_BEFORE_TOOLS: &[&str] = &["claude-desktop"];
-
-/// A client's configuration after the change, and its entry for lispbox before and after.
+/// A client's entry for lispbox before and after the change, and what else changes.
 struct Edited {
-    text: String,
+    name: String,
     old: Option<Value>,
     new: Option<Value>,
+    /// Whether the client's file is another one then.
+    is_changed: bool,
+    plan: Plan,
 }
 
-/// Edits a client's configuration so that it has this entry for lispbox, or none, and the other entries of a plan;
-/// returns `None` if nothing changes. Variables and other keys that a person has added to the entry are kept.
-///
-/// # Errors
-/// Returns the reason why the configuration cannot be rewritten.
-fn edited(before: &str, client: &Client, entry: Option<&Value>, plan: &Plan) -> Result<Option<Edited>, String> {
-    let file = ClientFile::read(before, client)?;
-    if entry.is_none() && plan.returned().is_empty() && file.servers().is_none() {
-        return Ok(None);
-    }
-    let mut servers = file.servers().cloned().unwrap_or_default();
-    let old = servers.get("lispbox").cloned();
-    let new = entry.map(|entry| {
-        let mut entry = entry.clone();
-        if let (Some(entry), Some(Value::Object(old))) = (entry.as_object_mut(), &old) {
-            for (key, value) in old {
-                entry.entry(key).or_insert_with(|| value.clone());
+impl Edited {
+    /// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
+    /// are not shown, because they may be secret.
+    fn show(&self, client: &Client, heading: &str) {
+        outln!("{heading}");
+        let is_json = client.keeps_json();
+        let lines = |entry: Option<&Value>| -> Vec<String> {
+            let Some(entry) = entry else { return Vec::new() };
+            let mut entry = entry.clone();
+            for place in ["env", "headers"] {
+                for (_, value) in entry.get_mut(place).and_then(Value::as_object_mut).into_iter().flatten() {
+                    *value = "(not shown)".into();
+                }
             }
+            let indent = if is_json { "    " } else { "" };
+            entry_lines(client, &self.name, &entry).iter().map(|line| format!("{indent}{line}")).collect()
+        };
+        let (old, new) = (lines(self.old.as_ref()), lines(self.new.as_ref()));
+        let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        let ending = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(old, new)| old == new).count();
+        if is_json {
+            outln!("  \"{}\": {{", client.key);
         }
-        entry
-    });
-    let is_changed = plan.apply(&mut servers);
-    if old == new && !is_changed {
-        return Ok(None);
-    }
-    match &new {
-        Some(new) => servers.insert("lispbox".to_owned(), new.clone()),
-        None => servers.shift_remove("lispbox"),
-    };
-    Ok(Some(Edited { text: file.with(servers)?, old, new }))
-}
-
-/// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
-/// are not shown, because they may be secret.
-fn show_change(client: &Client, old: Option<&Value>, new: Option<&Value>, plan: &Plan) {
-    let is_json = client.keeps_json();
-    let lines = |entry: Option<&Value>| -> Vec<String> {
-        let Some(entry) = entry else { return Vec::new() };
-        let mut entry = entry.clone();
-        for place in ["env", "headers"] {
-            for (_, value) in entry.get_mut(place).and_then(Value::as_object_mut).into_iter().flatten() {
-                *value = "(not shown)".into();
-            }
+        old[..same].iter().for_each(|line| outln!("  {line}"));
+        old[same..old.len() - ending].iter().for_each(|line| outln!("- {line}"));
+        new[same..new.len() - ending].iter().for_each(|line| outln!("+ {line}"));
+        new[new.len() - ending..].iter().for_each(|line| outln!("  {line}"));
+        let other = |name: &str| match is_json {
+            true => format!("    {}: …", Value::from(printable(name))),
+            false => format!("[{}.{}] …", client.key, printable(name)),
+        };
+        self.plan.taken.iter().for_each(|name| outln!("- {}", other(name)));
+        self.plan.returned.keys().for_each(|name| outln!("+ {}", other(name)));
+        if is_json {
+            outln!("  }}");
         }
-        let indent = if is_json { "    " } else { "" };
-        entry_lines(client, "lispbox", &entry).iter().map(|line| format!("{indent}{line}")).collect()
-    };
-    let (old, new) = (lines(old), lines(new));
-    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let ending = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(old, new)| old == new).count();
-    if is_json {
-        outln!("  \"{}\": {{", client.key);
     }
-    old[..same].iter().for_each(|line| outln!("  {line}"));
-    old[same..old.len() - ending].iter().for_each(|line| outln!("- {line}"));
-    new[same..new.len() - ending].iter().for_each(|line| outln!("+ {line}"));
-    new[new.len() - ending..].iter().for_each(|line| outln!("  {line}"));
-    let other = |name: &str| match is_json {
-        true => format!("    {}: …", Value::from(printable(name))),
-        false => format!("[{}.{}] …", client.key, printable(name)),
-    };
-    plan.taken().iter().for_each(|name| outln!("- {}", other(name)));
-    plan.returned().iter().for_each(|name| outln!("+ {}", other(name)));
-    if is_json {
-        outln!("  }}");
-    }
-}
-
-/// Atomically replaces a file and keeps a backup of its previous content; a new file is readable only by its owner.
-///
-/// # Errors
-/// Returns an error if the file system refuses.
-pub fn replace(file: &Path, text: &str) -> Result<Option<PathBuf>, Problem> {
-    let failed = |problem: std::io::Error| Problem::Failed(format!("{}: {problem}", file.display()));
-    if std::fs::read_to_string(file).is_ok_and(|before| before == text) {
-        return Ok(None);
-    }
-    // If the file is a link, its target is replaced.
-    let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut backup = None;
-    let mut draft = tempfile::Builder::new().prefix(".lispbox-").tempfile_in(folder).map_err(failed)?;
-    std::io::Write::write_all(&mut draft, text.as_bytes()).map_err(failed)?;
-    if let Ok(metadata) = std::fs::metadata(file) {
-        let copy = free_name(file);
-        std::fs::copy(file, &copy).map_err(failed)?;
-        std::fs::set_permissions(draft.path(), metadata.permissions()).map_err(failed)?;
-        backup = Some(copy);
-    }
-    draft.persist(&target).map_err(|problem| failed(problem.error))?;
-    Ok(backup)
-}
-
-/// `NAME.backup`, `NAME.backup-2`, …
-fn free_name(file: &Path) -> PathBuf {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let names = std::iter::once(format!("{name}.backup")).chain((2..).map(|number| format!("{name}.backup-{number}")));
-    let mut paths = names.map(|name| file.with_file_name(name));
-    paths.find(|path| !path.exists()).unwrap_or_else(|| file.with_extension("backup"))
 }

@@ -13,8 +13,9 @@ use super::imported::{Imported, Server, Taken, Unclaimed};
 use super::placed::{Place, lean};
 use crate::clients::{CLIENTS, Client, is_lispbox};
 use crate::context::Problem;
+use crate::moved::{Records, absolute};
 use crate::output::{errln, outln};
-use crate::setup::replace;
+use crate::rewriting::{lock, replace};
 
 /// Finds the servers of the MCP clients on this machine, shows them, and merges them into one file of lispbox's
 /// configuration. Secrets are copied too; lispbox itself is omitted. A server that no client has any more is kept
@@ -74,8 +75,12 @@ impl Import {
         let output = self.output.clone().or_else(usual_output);
         let output = output
             .ok_or_else(|| Problem::Usage("the settings folder is unknown; give a file with `--output`".to_owned()))?;
+        // Another import or `setup` waits until this one has written.
+        let _lock = if self.dry_run { None } else { lock() };
         let mut imported = read_output(&output)?;
         let before = imported.clone();
+        let is_usual = usual_output().is_some_and(|usual| usual == absolute(&output));
+        let records = if is_usual { Some(Records::read()?) } else { None };
         let sources = self.sources();
         // An entry without a recorded origin may come from a file that cannot be read now.
         let sees_all = self.from.is_empty() && sources.iter().all(|source| source.root.is_ok());
@@ -86,7 +91,8 @@ impl Import {
                 broken.push(&source.file);
             }
         }
-        self.look_after_unclaimed(&mut imported, &sources, &broken, &mut counts);
+        let unclaimed = unmoved(imported.unclaimed(), records.as_ref());
+        self.look_after_unclaimed(unclaimed, &mut imported, &sources, &broken, &mut counts);
         let code = if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         if imported.count() == 0 && before.count() == 0 {
             outln!("no servers were found");
@@ -141,12 +147,17 @@ impl Import {
     }
 
     /// Reports the servers that no client has any more, and removes them if `--prune` is given.
-    fn look_after_unclaimed(&self, imported: &mut Imported, sources: &[Source], broken: &[&Path], counts: &mut Counts) {
-        let unclaimed = imported.unclaimed();
-        if unclaimed.is_empty() {
-            return;
+    fn look_after_unclaimed(
+        &self,
+        unclaimed: Vec<Unclaimed>,
+        imported: &mut Imported,
+        sources: &[Source],
+        broken: &[&Path],
+        counts: &mut Counts,
+    ) {
+        if !unclaimed.is_empty() {
+            outln!("imported before");
         }
-        outln!("imported before");
         for Unclaimed { name, file } in unclaimed {
             let shown = printable(&name);
             let reason = match file.as_deref().map(Path::new) {
@@ -300,6 +311,8 @@ pub struct Movable {
     pub theirs: Value,
     /// The entry in lispbox's file, or why there cannot be one.
     pub ours: Result<Server, String>,
+    /// True if the client leaves it out.
+    pub is_excluded: bool,
 }
 
 /// The file of lispbox with imported servers, and what a client has for it.
@@ -311,20 +324,16 @@ pub struct Moving {
 }
 
 impl Moving {
-    /// Reads the client's file and the one with imported servers.
+    /// Reads the file with imported servers. `root` is what the client's file says.
     ///
     /// # Errors
-    /// Returns an error if one of them cannot be read.
-    pub fn of(client: &'static Client, file: &Path) -> Result<Moving, Problem> {
+    /// Returns an error if the file cannot be read.
+    pub fn of(client: &'static Client, file: &Path, root: &Value) -> Result<Moving, Problem> {
         let unknown = || Problem::Usage("the settings folder of lispbox is unknown".to_owned());
         let output = usual_output().ok_or_else(unknown)?;
         let imported = read_output(&output)?;
-        let root = read(file);
-        let file = std::path::absolute(file).unwrap_or(file.to_owned());
+        let (file, root) = (absolute(file), Ok(Some(root.clone())));
         let source = Source { client, file, is_of_project: false, project: None, disabled: Vec::new(), root };
-        if let Err(problem) = &source.root {
-            return Err(Problem::Failed(format!("{}: {problem}", source.file.display())));
-        }
         Ok(Moving { output, imported, source })
     }
 
@@ -336,17 +345,28 @@ impl Moving {
     /// Returns the servers of the user, without lispbox itself and without those of projects.
     pub fn servers(&self) -> Vec<Movable> {
         let Ok(Some(root)) = &self.source.root else { return Vec::new() };
-        let (servers, _) = self.source.servers(root);
-        let is_ours = |server: &Server| server.project.is_some() || is_lispbox(&Value::Object(server.fields.clone()));
         let movable = |server: Server| {
             let (name, theirs) = (server.name.clone(), Value::Object(server.fields.clone()));
-            let ours = match self.source.excludes(root, &server) {
+            let excluded = self.source.excludes(root, &server);
+            let ours = match excluded {
                 Some(key) => Err(format!("`{key}` leaves it out")),
                 None => self.source.ours(&server).map(|fields| Server { fields, ..server }),
             };
-            Movable { name, theirs, ours }
+            Movable { name, theirs, ours, is_excluded: excluded.is_some() }
         };
-        servers.into_iter().filter(|server| !is_ours(server)).map(movable).collect()
+        self.others(root).filter(|server| server.project.is_none()).map(movable).collect()
+    }
+
+    /// Returns the number of servers of projects.
+    pub fn of_projects(&self) -> usize {
+        let Ok(Some(root)) = &self.source.root else { return 0 };
+        self.others(root).filter(|server| server.project.is_some()).count()
+    }
+
+    /// The servers in the client's file other than lispbox.
+    fn others(&self, root: &Value) -> impl Iterator<Item = Server> + use<> {
+        let (servers, _) = self.source.servers(root);
+        servers.into_iter().filter(|server| !is_lispbox(&Value::Object(server.fields.clone())))
     }
 
     /// Merges a server into the imported ones; returns the name that it has there and whether it is new.
@@ -362,18 +382,42 @@ impl Moving {
         }
     }
 
+    /// Returns the entry of an imported server.
+    pub fn entry(&self, name: &str) -> Option<&Value> {
+        self.imported.entry(name)
+    }
+
     /// Removes an imported server.
     pub fn remove(&mut self, name: &str) {
         self.imported.remove(name);
     }
 
-    /// Returns the imported servers as the text of a configuration file.
-    pub fn text(&mut self) -> String {
+    /// Adds the inputs to which the client's servers refer.
+    pub fn add_inputs(&mut self) {
         if let Ok(Some(root)) = &self.source.root {
             self.imported.add_inputs(root.get("inputs"));
         }
+    }
+
+    /// Returns the imported servers as the text of a configuration file.
+    pub fn text(&self) -> String {
         self.imported.text()
     }
+}
+
+/// Shows the servers that `setup --move` has taken out of clients, and returns the others.
+fn unmoved(unclaimed: Vec<Unclaimed>, records: Option<&Records>) -> Vec<Unclaimed> {
+    let client = |server: &Unclaimed| records?.client_of(&server.name);
+    let (moved, others): (Vec<Unclaimed>, Vec<Unclaimed>) =
+        unclaimed.into_iter().partition(|server| client(server).is_some());
+    if !moved.is_empty() {
+        outln!("moved here by `lispbox setup`");
+    }
+    for server in &moved {
+        let client = client(server).map_or("a client", |client| client.title);
+        outln!("  {}: kept, moved here from {client}", printable(&server.name));
+    }
+    others
 }
 
 /// Returns the servers of a project's `.mcp.json` that a person has disabled in Claude Code.

@@ -190,6 +190,11 @@ impl Imported {
         names.map(|name| Unclaimed { name: name.clone(), file: file(name) }).collect()
     }
 
+    /// The entry of a server.
+    pub fn entry(&self, name: &str) -> Option<&Value> {
+        self.servers.get(name)
+    }
+
     /// Removes a server.
     pub fn remove(&mut self, name: &str) {
         self.servers.shift_remove(name);

@@ -2,7 +2,7 @@
 
 mod check;
 pub mod import;
-mod imported;
+pub mod imported;
 mod placed;
 mod review;
 mod show;

@@ -1,0 +1,212 @@
+//! The entry with which a client starts lispbox: what starts it is replaced, and what a person has added stays.
+
+use std::path::{Path, PathBuf};
+
+use lispbox::server::usual_folder;
+use serde_json::{Map, Value, json};
+
+use crate::clients::{Client, is_lispbox};
+use crate::config_paths::VARIABLE;
+use crate::context::Problem;
+use crate::installation::launcher;
+
+/// The name of the entry in the files of clients.
+pub const NAME: &str = "lispbox";
+
+/// The clients that ask a person before each call of a tool, and show no forms of a server.
+const ASKS_BEFORE_TOOLS: &[&str] = &["claude-desktop"];
+
+/// The variables that decide where lispbox keeps its files, with the folders that they are by default.
+const FOLDERS: &[(&str, &str)] = &[("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")];
+
+/// The options that the command line gives to the entry.
+pub struct Given<'a> {
+    /// The configurations to read instead of the user's own.
+    pub config: &'a [PathBuf],
+    /// The preset of the guards.
+    pub guards: Option<&'a str>,
+}
+
+/// Returns the name of the entry that starts lispbox, if there is one.
+///
+/// # Errors
+/// Returns a clause if another server has the name of lispbox.
+pub fn attached(servers: &Map<String, Value>) -> Result<Option<String>, String> {
+    match servers.get(NAME) {
+        Some(entry) if is_lispbox(entry) || is_this(entry) => Ok(Some(NAME.to_owned())),
+        other => match servers.iter().find(|(_, entry)| is_lispbox(entry)) {
+            Some((name, _)) => Ok(Some(name.clone())),
+            None if other.is_some() => Err(format!("`{NAME}` is another server there")),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Returns true for an entry that starts this binary, whatever its name is.
+fn is_this(entry: &Value) -> bool {
+    let same = |command: &str| std::fs::canonicalize(command).ok().filter(|_| Path::new(command).is_absolute());
+    let command = entry.get("command").and_then(Value::as_str).and_then(same);
+    command
+        .is_some_and(|command| std::env::current_exe().and_then(std::fs::canonicalize).is_ok_and(|own| own == command))
+}
+
+/// Returns the entry for a client; `old` is the one that it has.
+///
+/// # Errors
+/// Returns an error if the program of lispbox is unknown.
+pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<Value, Problem> {
+    let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
+    let (program, mut arguments) = launcher(std::env::current_exe().map_err(failed)?);
+    arguments.push("serve".to_owned());
+    let mut options = old.map(options_of).unwrap_or_default();
+    let config: Result<Vec<String>, Problem> =
+        given.config.iter().map(|path| Ok(std::path::absolute(path).map_err(failed)?.display().to_string())).collect();
+    set_option(&mut options, "--config", config?);
+    set_option(&mut options, "--guards", given.guards.into_iter().map(str::to_owned).collect());
+    if ASKS_BEFORE_TOOLS.contains(&client.name) && !options.iter().any(|option| option == "--approve-tool") {
+        options.push("--approve-tool".to_owned());
+    }
+    arguments.extend(options);
+    let mut entry = Map::new();
+    entry.insert("command".to_owned(), program.display().to_string().into());
+    entry.insert("args".to_owned(), arguments.into());
+    if matches!(client.name, "claude-code" | "vscode") {
+        entry.insert("type".to_owned(), "stdio".into());
+    }
+    for (key, value) in old.and_then(Value::as_object).into_iter().flatten() {
+        entry.entry(key).or_insert_with(|| value.clone());
+    }
+    for (name, folder) in folders_of_shell() {
+        let variables = entry.entry("env").or_insert_with(|| json!({}));
+        if let Some(variables) = variables.as_object_mut() {
+            variables.entry(name).or_insert_with(|| folder.into());
+        }
+    }
+    Ok(Value::Object(entry))
+}
+
+/// Returns why servers that move into lispbox would not be found by the lispbox that an entry starts, as a sentence.
+pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
+    let ours = usual_folder()?.join("config.d");
+    let of_entry = |name: &str| entry.get("env")?.get(name)?.as_str().filter(|value| !value.is_empty());
+    if is_set(VARIABLE) {
+        return Some(format!("lispbox reads {VARIABLE}, not the folder into which servers move, {}", ours.display()));
+    }
+    if of_entry(VARIABLE).is_some() {
+        let title = client.title;
+        return Some(format!(
+            "lispbox reads {VARIABLE} in {title}, not the folder into which servers move, {}",
+            ours.display()
+        ));
+    }
+    let options = options_of(entry);
+    let files = values_of(&options, "--config");
+    let is_read = files.is_empty()
+        || files.iter().any(|file| ours.starts_with(file) || Path::new(file) == ours.join("imported.json"));
+    if !is_read || options.iter().any(|option| option == "--no-config") {
+        let option = if is_read { "--no-config" } else { "--config" };
+        return Some(format!(
+            "lispbox has `{option}` in {}, and does not read the folder into which servers move, {}; take the option out first",
+            client.title,
+            ours.display()
+        ));
+    }
+    let other = FOLDERS.iter().find(|(name, usual)| {
+        let of_shell = shell_folder(name).or_else(|| default_folder(usual));
+        !cfg!(windows) && of_entry(name).is_some_and(|folder| of_shell != Some(PathBuf::from(folder)))
+    });
+    other.map(|(name, _)| format!("lispbox has another {name} in {} than here; repeat with that", client.title))
+}
+
+/// Returns true if an entry chooses guards.
+pub fn has_guards(entry: &Value) -> bool {
+    !values_of(&options_of(entry), "--guards").is_empty()
+}
+
+/// Returns the folders that this shell has elsewhere than usual.
+fn folders_of_shell() -> Vec<(&'static str, String)> {
+    let elsewhere = FOLDERS.iter().filter_map(|(name, usual)| {
+        let folder = shell_folder(name).filter(|folder| default_folder(usual).as_ref() != Some(folder))?;
+        Some((*name, folder.display().to_string()))
+    });
+    if cfg!(windows) { Vec::new() } else { elsewhere.collect() }
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+fn shell_folder(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn default_folder(usual: &str) -> Option<PathBuf> {
+    std::env::var_os("HOME").map(|home| Path::new(&home).join(usual))
+}
+
+/// Returns the arguments of an entry behind `serve`.
+fn options_of(entry: &Value) -> Vec<String> {
+    let words = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned));
+    words.skip_while(|word| word != "serve").skip(1).collect()
+}
+
+/// Returns the values of an option.
+fn values_of(options: &[String], name: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        if word == name {
+            values.extend(words.next().cloned());
+        } else if let Some(value) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
+            values.push(value.to_owned());
+        }
+    }
+    values
+}
+
+/// Replaces the values of an option, if any are given and they are others.
+fn set_option(options: &mut Vec<String>, name: &str, values: Vec<String>) {
+    if values.is_empty() || values_of(options, name) == values {
+        return;
+    }
+    let (mut kept, mut at) = (Vec::new(), None);
+    let mut words = std::mem::take(options).into_iter();
+    while let Some(word) = words.next() {
+        let is_joined = word.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
+        if word == name || is_joined {
+            at.get_or_insert(kept.len());
+            if !is_joined {
+                words.next();
+            }
+        } else {
+            kept.push(word);
+        }
+    }
+    let at = at.unwrap_or(kept.len());
+    kept.splice(at..at, values.into_iter().flat_map(|value| [name.to_owned(), value]));
+    *options = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_is_given_replaces_the_one_that_was_there() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+        for (before, values, after) in [
+            ("--deny x --guards careful --audit D", "strict", "--deny x --guards strict --audit D"),
+            ("--guards=careful --deny x", "strict", "--guards strict --deny x"),
+            ("--guards=careful --deny x", "careful", "--guards=careful --deny x"),
+            ("--deny x", "strict", "--deny x --guards strict"),
+            ("--guards careful", "", "--guards careful"),
+        ] {
+            let mut options = words(before);
+            set_option(&mut options, "--guards", words(values));
+            assert_eq!(options, words(after));
+        }
+        let docker = json!({"command": "docker", "args": ["run", "-i", "x/lispbox", "serve", "--deny", "serve"]});
+        assert_eq!(options_of(&docker), ["--deny", "serve"]);
+    }
+}
