@@ -6,6 +6,7 @@ The registries of npm and PyPI are the packages of this commit.
 import json
 import re
 import sys
+from pathlib import Path
 
 from packaging.project import ROOT
 
@@ -60,7 +61,7 @@ class FirstMinute(Case):
                 self.succeeds(*launcher, "lispbox", "setup", "claude-code")
                 file = self.folder / "home/.claude.json"
                 entry = json.loads(file.read_text())["mcpServers"]["lispbox"]
-                self.assertEqual(entry["command"], expected)
+                self.assertEqual(Path(entry["command"]).name, expected)
                 with Session([entry["command"], *entry["args"]], self.env, self.folder) as session:
                     self.assertIn("lisp_eval", session.tools())
                 file.unlink()

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::clients::{Client, is_lispbox};
 use crate::config_paths::VARIABLE;
 use crate::context::Problem;
-use crate::installation::launcher;
+use crate::installation::{Launcher, launcher};
 
 /// The name of the entry in the files of clients.
 pub const NAME: &str = "lispbox";
@@ -56,7 +56,9 @@ fn is_this(entry: &Value) -> bool {
 /// Returns an error if the program of lispbox is unknown.
 pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<Value, Problem> {
     let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
-    let (program, mut arguments) = launcher(std::env::current_exe().map_err(failed)?);
+    let folders = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<PathBuf>>());
+    let own = std::env::current_exe().map_err(failed)?;
+    let Launcher { program, mut arguments, path } = launcher(own, &folders.unwrap_or_default());
     arguments.push("serve".to_owned());
     let mut options = old.map(options_of).unwrap_or_default();
     let config: Result<Vec<String>, Problem> =
@@ -76,7 +78,7 @@ pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<
     for (key, value) in old.and_then(Value::as_object).into_iter().flatten() {
         entry.entry(key).or_insert_with(|| value.clone());
     }
-    for (name, folder) in folders_of_shell() {
+    for (name, folder) in path.map(|path| ("PATH", path)).into_iter().chain(folders_of_shell()) {
         let variables = entry.entry("env").or_insert_with(|| json!({}));
         if let Some(variables) = variables.as_object_mut() {
             variables.entry(name).or_insert_with(|| folder.into());

@@ -51,23 +51,59 @@ fn features() -> Vec<&'static str> {
     features.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect()
 }
 
-/// Returns the program and the arguments with which a client starts this binary: the binary itself, or `npx` or `uvx` if
-/// it lies in a cache of theirs, from which they may remove it.
-pub fn launcher(program: PathBuf) -> (PathBuf, Vec<String>) {
-    let version = env!("CARGO_PKG_VERSION");
-    let words: Vec<String> = if program.iter().any(|part| part == "_npx") {
-        // On Windows `npx` is a script, which needs a shell.
-        let shell: &[&str] = if cfg!(windows) { &["cmd", "/c"] } else { &[] };
-        let words = shell.iter().copied().chain(["npx", "-y"]).map(str::to_owned);
-        words.chain([format!("lispbox@{version}")]).collect()
-    } else if program.iter().any(|part| part == "archive-v0") {
-        vec!["uvx".to_owned(), format!("lispbox=={version}")]
-    } else {
-        return (program, Vec::new());
-    };
-    let mut words = words.into_iter();
-    (words.next().map_or(program, PathBuf::from), words.collect())
+/// What a client starts to start this binary.
+pub struct Launcher {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments before those of lispbox.
+    pub arguments: Vec<String>,
+    /// The PATH that it needs where that of a terminal is not there.
+    pub path: Option<String>,
 }
+
+/// Returns how a client starts this binary, which `folders` (those of PATH) may contain: by its usual name if it lies in
+/// a folder for its version, or by `npx` or `uvx` if it lies in a cache of theirs, from which they may remove it.
+pub fn launcher(program: PathBuf, folders: &[PathBuf]) -> Launcher {
+    let version = env!("CARGO_PKG_VERSION");
+    let has = |name: &str| program.iter().any(|part| part == name);
+    let on_path = |name: &str| {
+        // While it runs, `npx` puts folders of packages before those of the terminal.
+        let stays = |folder: &&PathBuf| folder.is_absolute() && folder.iter().all(|part| part != "node_modules");
+        folders.iter().filter(stays).map(|folder| folder.join(name)).find(|file| file.is_file())
+    };
+    if has("_npx") && cfg!(windows) {
+        // There `npx` is a script, which needs a shell.
+        let arguments = ["/c", "npx", "-y"].map(str::to_owned).into_iter().chain([format!("lispbox@{version}")]);
+        return Launcher { program: "cmd".into(), arguments: arguments.collect(), path: None };
+    }
+    if has("_npx") {
+        // Beside it is Node, which it looks for on PATH. A program with a window has a short one.
+        let found = on_path("npx");
+        let folder = found
+            .as_deref()
+            .and_then(Path::parent)
+            .filter(|folder| !SHORT_PATH.contains(&folder.to_str().unwrap_or_default()));
+        let path = folder.map(|folder| format!("{}:{}", folder.display(), SHORT_PATH.join(":")));
+        let arguments = vec!["-y".to_owned(), format!("lispbox@{version}")];
+        return Launcher { program: found.unwrap_or_else(|| "npx".into()), arguments, path };
+    }
+    if has("archive-v0") {
+        let found = on_path(if cfg!(windows) { "uvx.exe" } else { "uvx" }).unwrap_or_else(|| "uvx".into());
+        return Launcher { program: found, arguments: vec![format!("lispbox=={version}")], path: None };
+    }
+    // A package manager removes the folder of a version with the next one; the name on PATH stays.
+    let own = std::fs::canonicalize(&program).ok();
+    let is_own = |file: &PathBuf| own.is_some() && std::fs::canonicalize(file).ok() == own;
+    let names = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(NAME));
+    let program = names.into_iter().find(is_own).unwrap_or(program);
+    Launcher { program, arguments: Vec::new(), path: None }
+}
+
+/// The file name of this binary.
+const NAME: &str = if cfg!(windows) { "lispbox.exe" } else { "lispbox" };
+
+/// The folders on the PATH of programs with a window, on Unix.
+const SHORT_PATH: &[&str] = &["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 /// Infers from its path how a binary was installed. `exists` tells whether there is a file.
 fn origin(program: &Path, exists: fn(&Path) -> bool) -> &'static str {
@@ -117,19 +153,26 @@ mod tests {
     #[cfg(unix)]
     fn clients_start_a_binary_in_a_cache_through_what_has_put_it_there() {
         let version = env!("CARGO_PKG_VERSION");
-        for (program, expected) in [
-            (
-                "/home/ann/.npm/_npx/2c1f/node_modules/@lispbox/linux-x64/bin/lispbox",
-                format!("npx -y lispbox@{version}"),
-            ),
-            ("/home/ann/.cache/uv/archive-v0/x7Qb/bin/lispbox", format!("uvx lispbox=={version}")),
-            ("/home/ann/.local/share/uv/tools/lispbox/bin/lispbox", String::new()),
-        ] {
-            let (found, arguments) = launcher(PathBuf::from(program));
-            let expected = if expected.is_empty() { program.to_owned() } else { expected };
-            let words: Vec<String> = [found.display().to_string()].into_iter().chain(arguments).collect();
-            assert_eq!(words.join(" "), expected);
+        let folder = tempfile::tempdir().expect("a folder");
+        let folders = [folder.path().to_owned()];
+        let line = |program: &str, folders: &[PathBuf]| {
+            let Launcher { program, arguments, path } = launcher(PathBuf::from(program), folders);
+            let words: Vec<String> = [program.display().to_string()].into_iter().chain(arguments).collect();
+            (words.join(" "), path)
+        };
+        let npx = "/home/ann/.npm/_npx/2c1f/node_modules/@lispbox/linux-x64/bin/lispbox";
+        let uvx = "/home/ann/.cache/uv/archive-v0/x7Qb/bin/lispbox";
+        let tool = "/home/ann/.local/share/uv/tools/lispbox/bin/lispbox";
+        assert_eq!(line(npx, &[]), (format!("npx -y lispbox@{version}"), None));
+        assert_eq!(line(uvx, &folders), (format!("uvx lispbox=={version}"), None));
+        assert_eq!(line(tool, &folders), (tool.to_owned(), None));
+        for name in ["npx", "uvx"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
         }
+        let place = folder.path().display();
+        let path = format!("{place}:/usr/bin:/bin:/usr/sbin:/sbin");
+        assert_eq!(line(npx, &folders), (format!("{place}/npx -y lispbox@{version}"), Some(path)));
+        assert_eq!(line(uvx, &folders), (format!("{place}/uvx lispbox=={version}"), None));
     }
 
     #[test]
