@@ -24,4 +24,5 @@ mod rehearsals;
 mod repl;
 mod run_keys;
 mod setup;
+mod setup_files;
 mod store_troubles;

@@ -65,6 +65,10 @@ pub fn with(
         let begin = text[..found].rfind('\n').map_or(0, |end| end + 1);
         let end = text[found..].find('\n').map_or(text.len(), |end| found + end + 1);
         text.replace_range(begin..end, "");
+        // The comments end with a blank line, and what follows may begin with one.
+        if text[..begin].ends_with("\n\n") && text[begin..].starts_with('\n') {
+            text.remove(begin);
+        }
     }
     Ok(text)
 }
