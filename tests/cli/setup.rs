@@ -1,9 +1,10 @@
 //! `setup` beside whatever else writes the files of clients and of lispbox: the client, a person, another `setup`.
 #![cfg(unix)]
 
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -106,7 +107,37 @@ fn the_files_of_another_user_are_left_to_that_user() {
         let refused = home.ends(2, arguments);
         assert!(refused.contains("the home folder belongs to another user; run it without sudo"), "{refused}");
     }
-    assert!(!home.path(CURSOR).exists() && !home.path(IMPORTED).exists());
+    assert_eq!(of_administrator(home.0.path()), Vec::<PathBuf>::new());
+}
+
+/// The files in a folder that belong to the administrator.
+fn of_administrator(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.flat_map(|entry| of_administrator(&entry.path())).collect();
+    if std::fs::metadata(folder).is_ok_and(|metadata| metadata.uid() == 0) {
+        found.push(folder.to_owned());
+    }
+    found
+}
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_written_in_its_place() {
+    let is_possible =
+        Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
+    if !is_possible {
+        return;
+    }
+    let home = Home::new();
+    let before = json!({"mcpServers": {"mail": mailbox()}});
+    let file = home.write(CLAUDE, &before.to_string());
+    let script = "mount --bind \"$1\" \"$1\" && exec \"$0\" setup claude-desktop --move";
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", script, LISPBOX]).arg(file).env("HOME", home.0.path());
+    command.env_remove("XDG_CONFIG_HOME").env_remove("LISPBOX_CONFIG");
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!((names(&home, CLAUDE), names(&home, IMPORTED)), (vec!["lispbox".into()], vec!["mail".to_owned()]));
+    assert_eq!(home.json(".config/Claude/claude_desktop_config.json.backup"), before);
 }
 
 #[test]
@@ -286,6 +317,43 @@ fn lispbox_is_attached_once_and_never_in_place_of_another_server() {
         assert!(home.ends(0, &["setup", "claude-desktop", "--remove"]).contains("does not have lispbox"));
         assert_eq!(std::fs::read_to_string(home.path(CLAUDE)).expect("it is there"), before);
     }
+}
+
+#[test]
+fn this_binary_is_lispbox_whatever_its_name_is() {
+    let home = Home::new();
+    let renamed = home.path("other-name");
+    std::os::unix::fs::symlink(LISPBOX, &renamed).expect("a link");
+    let before = json!({"mcpServers": {"lispbox": {"command": renamed, "args": ["serve", "--deny", "x"]}, "mail": {"command": renamed, "args": ["sample-mailbox"]}}});
+    home.write(CLAUDE, &before.to_string());
+    let imported = home.ends(0, &["config", "import"]);
+    assert!(
+        imported.contains("lispbox: left out, it is lispbox itself") && imported.contains("mail: added"),
+        "{imported}"
+    );
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    assert_eq!(options(&home, "lispbox"), json!(["serve", "--deny", "x", "--approve-tool"]));
+    assert_eq!((names(&home, CLAUDE), names(&home, IMPORTED)), (vec!["lispbox".into()], vec!["mail".to_owned()]));
+}
+
+#[test]
+fn a_server_that_asks_for_a_login_stays_with_the_commands_that_log_in() {
+    let home = Home::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    home.write(CURSOR, &json!({"mcpServers": {"linear": {"url": url}, "mail": mailbox()}}).to_string());
+    let moved = home.ends(0, &["setup", "cursor", "--move"]);
+    let expected = "log in with `lispbox login linear`, after `lispbox config import --from cursor`; then repeat\n";
+    assert!(moved.contains("  linear: stays in Cursor: ") && moved.contains(expected), "{moved}");
+    home.ends(0, &["config", "import", "--from", "cursor"]);
+    let login = home.ends(1, &["login", "linear"]);
+    assert!(!login.contains("there is no server"), "{login}");
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub struct Given<'a> {
 /// Returns a clause if another server has the name of lispbox.
 pub fn attached(servers: &Map<String, Value>) -> Result<Option<String>, String> {
     match servers.get(NAME) {
-        Some(entry) if is_lispbox(entry) || is_this(entry) => Ok(Some(NAME.to_owned())),
-        other => match servers.iter().find(|(_, entry)| is_lispbox(entry)) {
+        Some(entry) if starts_lispbox(entry) => Ok(Some(NAME.to_owned())),
+        other => match servers.iter().find(|(_, entry)| starts_lispbox(entry)) {
             Some((name, _)) => Ok(Some(name.clone())),
             None if other.is_some() => Err(format!("`{NAME}` is another server there")),
             None => Ok(None),
@@ -42,12 +42,22 @@ pub fn attached(servers: &Map<String, Value>) -> Result<Option<String>, String> 
     }
 }
 
-/// Returns true for an entry that starts this binary, whatever its name is.
-fn is_this(entry: &Value) -> bool {
-    let same = |command: &str| std::fs::canonicalize(command).ok().filter(|_| Path::new(command).is_absolute());
-    let command = entry.get("command").and_then(Value::as_str).and_then(same);
-    command
-        .is_some_and(|command| std::env::current_exe().and_then(std::fs::canonicalize).is_ok_and(|own| own == command))
+/// Returns true for an entry that starts lispbox, which must not become its own server: by its name, or as this binary,
+/// whatever that is called.
+pub fn starts_lispbox(entry: &Value) -> bool {
+    let file = |path: &Path| std::fs::canonicalize(path).ok();
+    let command = entry.get("command").and_then(Value::as_str).map(Path::new).filter(|command| command.is_absolute());
+    let is_this = || {
+        let own = std::env::current_exe().ok().and_then(|own| file(&own));
+        own.is_some() && command.and_then(file) == own && is_serving(entry)
+    };
+    is_lispbox(entry) || is_this()
+}
+
+/// Returns true unless an entry starts another command of this binary, such as the sample mailbox.
+fn is_serving(entry: &Value) -> bool {
+    let first = entry.get("args").and_then(|arguments| arguments.get(0)).and_then(Value::as_str);
+    first.is_none_or(|first| first == "serve")
 }
 
 /// Returns the entry for a client; `old` is the one that it has.

@@ -88,6 +88,8 @@ impl Trial {
     /// Returns an error if servers do not work and none starts, or if a file cannot be read.
     pub fn run(client: &'static Client, file: &Path, text: &str) -> Result<Trial, Problem> {
         let now = read(text, client, file)?;
+        // What cannot be read is said before any server is started.
+        Records::read()?;
         let mut moving = Moving::of(client, file, now.root())?;
         let servers = moving.servers();
         match moving.of_projects() {

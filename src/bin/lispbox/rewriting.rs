@@ -112,9 +112,10 @@ pub fn check_writable(file: &Path) -> Result<(), Problem> {
 /// Locks the files of lispbox that `setup` and `config import` write, until the result is dropped. There is no lock
 /// where the system has none.
 pub fn lock() -> Option<File> {
-    let folder = usual_folder()?;
-    std::fs::create_dir_all(&folder).ok()?;
-    let file = File::options().create(true).truncate(false).write(true).open(folder.join("setup.lock")).ok()?;
+    let file = usual_folder()?.join("setup.lock");
+    check_writable(&file).ok()?;
+    std::fs::create_dir_all(file.parent()?).ok()?;
+    let file = File::options().create(true).truncate(false).write(true).open(file).ok()?;
     file.lock().ok()?;
     Some(file)
 }
@@ -173,7 +174,10 @@ impl Draft {
         let failed = |problem: io::Error| failed(file, &problem);
         let target = target(file);
         let folder = target.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        if !folder.is_dir() {
+            check_writable(file)?;
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
         let mut draft = tempfile::Builder::new().prefix(".lispbox-").tempfile_in(folder).map_err(failed)?;
         refuse_foreign_home(draft.path())?;
         draft.write_all(text.as_bytes()).map_err(failed)?;

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use super::check::counted;
 use super::imported::{Imported, Server, Taken, Unclaimed};
 use super::placed::{Place, lean};
-use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::client_entry::starts_lispbox;
+use crate::clients::{CLIENTS, Client};
 use crate::context::Problem;
 use crate::moved::{Records, absolute};
 use crate::output::{errln, outln};
@@ -197,7 +198,7 @@ impl Source {
         let (servers, mut is_whole) = self.servers(root);
         for server in servers {
             let name = printable(&server.name);
-            if is_lispbox(&Value::Object(server.fields.clone())) {
+            if starts_lispbox(&Value::Object(server.fields.clone())) {
                 outln!("  {name}: left out, it is lispbox itself");
                 continue;
             }
@@ -366,7 +367,7 @@ impl Moving {
     /// The servers in the client's file other than lispbox.
     fn others(&self, root: &Value) -> impl Iterator<Item = Server> + use<> {
         let (servers, _) = self.source.servers(root);
-        servers.into_iter().filter(|server| !is_lispbox(&Value::Object(server.fields.clone())))
+        servers.into_iter().filter(|server| !starts_lispbox(&Value::Object(server.fields.clone())))
     }
 
     /// Merges a server into the imported ones; returns the name that it has there and whether it is new.
