@@ -142,6 +142,11 @@ fn the_entry_keeps_its_meaning_where_the_variables_of_the_terminal_are_not() {
     assert!(refused.contains("lispbox reads LISPBOX_CONFIG, not the folder into which servers move, "), "{refused}");
     assert_eq!(text(&home, "claude.json"), before);
     with(&home, 0, &move_it, &[("XDG_CONFIG_HOME", &settings), ("XDG_DATA_HOME", &data)]);
+    // Nor is lispbox taken away where nobody knows what has moved.
+    for option in ["--undo", "--remove"] {
+        let refused = with(&home, 2, &[&setup[..], &[option]].concat(), &[]);
+        assert!(refused.contains("lispbox has another XDG_CONFIG_HOME in Claude Desktop than here"), "{refused}");
+    }
     assert!(home.path("settings/lispbox/config.d/imported.json").exists() && file.exists());
 }
 
@@ -207,4 +212,24 @@ fn each_server_that_stays_is_named_with_the_reason() {
     let expected = "2 servers of projects stay in Claude Code; `lispbox config import` gives them to lispbox too\n";
     assert!(attached.contains(expected), "{attached}");
     assert_eq!(home.json(".claude.json")["projects"]["/work/app"], project);
+}
+
+#[test]
+fn servers_do_not_move_behind_a_lispbox_that_is_switched_off() {
+    let home = Home::new();
+    let lispbox = json!({"command": "/old/lispbox", "args": ["serve"], "disabled": true});
+    let disabled = json!({"mcpServers": {"lispbox": lispbox, "mail": mailbox()}});
+    let allowed = json!({"mcp": {"allowed": ["mail"]}, "mcpServers": {"mail": mailbox()}});
+    for (client, file, key, before) in [
+        ("cursor", ".cursor/mcp.json", "Cursor, by `disabled`", disabled),
+        ("gemini-cli", ".gemini/settings.json", "Gemini CLI, by `mcp.allowed`", allowed),
+    ] {
+        home.write(file, &before.to_string());
+        let refused = home.ends(2, &["setup", client, "--move"]);
+        let expected = format!("lispbox is switched off in {key}; switch it on there, and repeat");
+        assert!(refused.contains(&expected) && !refused.contains("starting"), "{refused}");
+        assert_eq!(home.json(file), before);
+        let attached = home.ends(0, &["setup", client]);
+        assert!(attached.contains(&format!("lispbox is switched off in {key}; switch it on there\n")), "{attached}");
+    }
 }

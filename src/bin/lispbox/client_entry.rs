@@ -123,11 +123,28 @@ pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
             ours.display()
         ));
     }
-    let other = FOLDERS.iter().find(|(name, usual)| {
-        let of_shell = shell_folder(name).or_else(|| default_folder(usual));
-        !cfg!(windows) && of_entry(name).is_some_and(|folder| of_shell != Some(PathBuf::from(folder)))
-    });
-    other.map(|(name, _)| format!("lispbox has another {name} in {} than here; repeat with that", client.title))
+    has_other_settings(client, entry)
+}
+
+/// Returns why the lispbox that an entry starts does not have the settings of this terminal, as a sentence.
+pub fn has_other_settings(client: &Client, entry: &Value) -> Option<String> {
+    let (name, usual) = FOLDERS[0];
+    let of_entry = entry.get("env")?.get(name)?.as_str().filter(|value| !value.is_empty())?;
+    let here = shell_folder(name).or_else(|| default_folder(usual));
+    let is_other = !cfg!(windows) && here.as_deref() != Some(Path::new(of_entry));
+    is_other.then(|| format!("lispbox has another {name} in {} than here; repeat with that", client.title))
+}
+
+/// Returns the key that switches an entry off, if one does.
+pub fn switched_off(entry: &Value) -> Option<&'static str> {
+    let is = |key: &str, value: bool| entry.get(key).and_then(Value::as_bool) == Some(value);
+    if is("disabled", true) {
+        Some("disabled")
+    } else if is("enabled", false) {
+        Some("enabled")
+    } else {
+        None
+    }
 }
 
 /// Returns true if an entry chooses guards.

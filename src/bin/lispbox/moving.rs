@@ -13,6 +13,7 @@ use lispbox::server::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::client_entry::switched_off;
 use crate::client_file::ClientFile;
 use crate::clients::Client;
 use crate::config::counted;
@@ -94,12 +95,11 @@ impl Trial {
         let servers = moving.servers();
         match moving.of_projects() {
             0 => {}
-            count => outln!(
-                "{} of projects stay{} in {}; `lispbox config import` gives them to lispbox too",
-                counted(count, "server"),
-                if count == 1 { "s" } else { "" },
-                client.title
-            ),
+            count => {
+                let (stay, them) = if count == 1 { ("stays", "it") } else { ("stay", "them") };
+                let (servers, title) = (counted(count, "server"), client.title);
+                outln!("{servers} of projects {stay} in {title}; `lispbox config import` gives {them} to lispbox too");
+            }
         }
         if servers.is_empty() {
             outln!("{} has no servers of its own to move", client.title);
@@ -110,7 +110,9 @@ impl Trial {
         for server in &servers {
             let added = server.ours.as_ref().map_err(Clone::clone).and_then(|ours| Ok((ours, moving.add(ours)?.0)));
             match added {
-                Ok((ours, _)) if is_off(ours) => stays(&server.name, client, "it is switched off there"),
+                Ok((ours, _)) if switched_off(&Value::Object(ours.fields.clone())).is_some() => {
+                    stays(&server.name, client, "it is switched off there")
+                }
                 Ok((ours, name)) => tried.push((server_namespace(&name).map_err(Problem::Failed)?, server, ours)),
                 Err(problem) => {
                     is_refused |= !server.is_excluded;
@@ -268,12 +270,6 @@ fn own_record(records: &Records, client: &Client) -> OwnFile {
 
 fn own_imported(moving: &Moving) -> OwnFile {
     OwnFile { file: moving.output().to_owned(), text: Some(moving.text()), is_copied: true }
-}
-
-/// Returns true for a server that its client does not start.
-fn is_off(server: &Server) -> bool {
-    let flag = |key: &str| server.fields.get(key).and_then(Value::as_bool);
-    flag("disabled") == Some(true) || flag("enabled") == Some(false)
 }
 
 /// Returns the names of the variables on which the entry of a server depends, and which this process has.

@@ -7,11 +7,13 @@ use clap::Args;
 use lispbox::server::{Policy, Sources, usual_folder};
 use serde_json::Value;
 
-use crate::client_entry::{Given, NAME, attached, entry, has_guards, reads_elsewhere};
+use crate::client_entry::{
+    Given, NAME, attached, entry, has_guards, has_other_settings, reads_elsewhere, switched_off,
+};
 use crate::client_file::{ClientFile, by_hand, entry_lines};
 use crate::clients::Client;
 use crate::config::counted;
-use crate::config::import::printable;
+use crate::config::import::{leaves_out, printable};
 use crate::context::Problem;
 use crate::moved::Records;
 use crate::moving::{Plan, Trial};
@@ -111,7 +113,9 @@ impl Setup {
     fn start(&self, client: &'static Client, file: &Path, text: &str) -> Result<Trial, Problem> {
         let now = self.read(client, file, text)?;
         let (_, edited) = self.edited(client, file, now, Plan::default())?;
-        if let Some(reason) = edited.new.as_ref().and_then(|entry| reads_elsewhere(client, entry)) {
+        let is_off = edited.off.map(|reason| format!("{reason}; switch it on there, and repeat"));
+        let reads_elsewhere = || edited.new.as_ref().and_then(|entry| reads_elsewhere(client, entry));
+        if let Some(reason) = is_off.or_else(reads_elsewhere) {
             return Err(Problem::Usage(reason));
         }
         if !self.dry_run {
@@ -156,8 +160,15 @@ impl Setup {
         };
         let old = name.as_ref().and_then(|name| servers.get(name)).cloned();
         let new = if self.is_removed() { None } else { Some(self.entry(client, old.as_ref())?) };
-        if self.remove && old.is_some() {
-            refuse_to_strand(client, file)?;
+        if let Some(old) = old.as_ref().filter(|_| self.is_removed()) {
+            self.refuse_to_strand(client, file, old)?;
+        }
+        let key = new.as_ref().and_then(|entry| {
+            switched_off(entry).or_else(|| leaves_out(client, now.root(), name.as_deref().unwrap_or(NAME)))
+        });
+        let off = key.map(|key| format!("lispbox is switched off in {}, by `{key}`", client.title));
+        if let Some(off) = off.as_ref().filter(|_| !self.moves) {
+            plan.notes.push(format!("{off}; switch it on there"));
         }
         plan.apply(&mut servers);
         let name = name.unwrap_or_else(|| NAME.to_owned());
@@ -171,7 +182,7 @@ impl Setup {
         {
             plan.notes.push(format!("`{}` is lispbox too, and stays; `--remove` removes it", printable(&other)));
         }
-        let mut edited = Edited { name, old, new, is_changed: servers != before.unwrap_or_default(), plan };
+        let mut edited = Edited { name, old, new, off, is_changed: servers != before.unwrap_or_default(), plan };
         let text = match edited.is_changed {
             true => Some(
                 now.with(&servers, &edited.plan.texts)
@@ -181,6 +192,25 @@ impl Setup {
         };
         let (before, after) = (std::mem::take(&mut edited.plan.before), std::mem::take(&mut edited.plan.after));
         Ok((Change { before, text, after }, edited))
+    }
+
+    /// Refuses to take lispbox out of a client whose servers are behind it; `old` is its entry.
+    fn refuse_to_strand(&self, client: &Client, file: &Path, old: &Value) -> Result<(), Problem> {
+        let records = Records::read()?;
+        match records.of_file(client, file).len() {
+            0 if records.of(client).is_empty() => {
+                has_other_settings(client, old).map_or(Ok(()), |reason| Err(Problem::Usage(reason)))
+            }
+            count if count > 0 && self.remove => Err(Problem::Usage(format!(
+                "{} of {} moved into lispbox, and would be lost to it; `lispbox setup {} --undo` puts {} back and \
+                 removes lispbox",
+                counted(count, "server"),
+                client.title,
+                client.name,
+                if count == 1 { "it" } else { "them" }
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Says that a client's file is as it was.
@@ -220,27 +250,13 @@ impl Setup {
     }
 }
 
-/// Refuses to take lispbox out of a client whose servers are behind it.
-fn refuse_to_strand(client: &Client, file: &Path) -> Result<(), Problem> {
-    let records = Records::read()?;
-    match records.of_file(client, file).len() {
-        0 => Ok(()),
-        count => Err(Problem::Usage(format!(
-            "{} of {} moved into lispbox, and would be lost to it; `lispbox setup {} --undo` puts {} back and removes \
-             lispbox",
-            counted(count, "server"),
-            client.title,
-            client.name,
-            if count == 1 { "it" } else { "them" }
-        ))),
-    }
-}
-
 /// A client's entry for lispbox before and after the change, and what else changes.
 struct Edited {
     name: String,
     old: Option<Value>,
     new: Option<Value>,
+    /// Why the client does not start it, if it does not.
+    off: Option<String>,
     /// Whether the client's file is another one then.
     is_changed: bool,
     plan: Plan,

@@ -406,6 +406,14 @@ impl Moving {
     }
 }
 
+/// Returns the key with which a client's file leaves out the server of this name, if it does. `root` is what the file says.
+pub fn leaves_out(client: &'static Client, root: &Value, name: &str) -> Option<&'static str> {
+    let server = Server { name: name.to_owned(), key: String::new(), project: None, fields: Map::new() };
+    let (file, root) = (PathBuf::new(), root.clone());
+    let source = Source { client, file, is_of_project: false, project: None, disabled: Vec::new(), root: Ok(None) };
+    source.excludes(&root, &server)
+}
+
 /// Shows the servers that `setup --move` has taken out of clients, and returns the others.
 fn unmoved(unclaimed: Vec<Unclaimed>, records: Option<&Records>) -> Vec<Unclaimed> {
     let client = |server: &Unclaimed| records?.client_of(&server.name);
