@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::desktop::{CLAUDE, Home, LISPBOX, mailbox, said};
 
 const IMPORTED: &str = ".config/lispbox/config.d/imported.json";
+const BACKUP: &str = ".config/Claude/claude_desktop_config.json.backup";
 const CURSOR: &str = ".cursor/mcp.json";
 
 /// A server that runs a script of the shell before it starts.
@@ -71,12 +72,15 @@ fn a_folder_that_cannot_be_written_is_refused_before_a_server_starts() {
     home.write("marks/x", "");
     home.write(CLAUDE, &json!({"mcpServers": {"a": after(&format!("touch '{}'", mark.display()))}}).to_string());
     let is_administrator = std::fs::metadata(home.0.path()).expect("a folder").uid() == 0;
+    let program = home.path("lispbox");
+    std::fs::copy(LISPBOX, &program).expect("a copy that every user can start");
     if is_administrator {
         give_away(home.0.path(), NOBODY);
     }
     let folder = home.path(CLAUDE).parent().expect("a folder").to_owned();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).expect("it is ours");
-    let mut command = home.command(&["setup", "claude-desktop", "--move"]);
+    let mut command = Command::new(program);
+    command.args(["setup", "claude-desktop", "--move"]).env_clear().env("HOME", home.0.path());
     if is_administrator {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -97,7 +101,7 @@ fn the_files_of_another_user_are_left_to_that_user() {
     // A file keeps its owner.
     std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY)).expect("it is ours");
     home.ends(0, &["setup", "claude-desktop"]);
-    for file in [file, home.path(".config/Claude/claude_desktop_config.json.backup")] {
+    for file in [file, home.path(BACKUP)] {
         let metadata = std::fs::metadata(file).expect("it is there");
         assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY));
     }
@@ -127,17 +131,27 @@ fn a_file_that_is_mounted_by_itself_is_written_in_its_place() {
     if !is_possible {
         return;
     }
-    let home = Home::new();
     let before = json!({"mcpServers": {"mail": mailbox()}});
-    let file = home.write(CLAUDE, &before.to_string());
-    let script = "mount --bind \"$1\" \"$1\" && exec \"$0\" setup claude-desktop --move";
-    let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", script, LISPBOX]).arg(file).env("HOME", home.0.path());
-    command.env_remove("XDG_CONFIG_HOME").env_remove("LISPBOX_CONFIG");
-    let output = command.output().expect("it runs");
+    let run = |mount: &str| {
+        let home = Home::new();
+        let file = home.write(CLAUDE, &before.to_string());
+        let script = format!("{mount} && exec \"$0\" setup claude-desktop --move");
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &script, LISPBOX]).arg(file).env("HOME", home.0.path());
+        command.env_remove("XDG_CONFIG_HOME").env_remove("LISPBOX_CONFIG");
+        (command.output().expect("it runs"), home)
+    };
+    let (output, home) = run("mount --bind \"$1\" \"$1\"");
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!((names(&home, CLAUDE), names(&home, IMPORTED)), (vec!["lispbox".into()], vec!["mail".to_owned()]));
-    assert_eq!(home.json(".config/Claude/claude_desktop_config.json.backup"), before);
+    assert_eq!(home.json(BACKUP), before);
+    // If that is not possible either, lispbox has no more than before.
+    let (output, home) = run("mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\"");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("Read-only file system"), "{}", said(&output));
+    assert_eq!(home.json(CLAUDE), before);
+    assert!(!home.path(IMPORTED).exists() && !home.path(BACKUP).exists());
+    assert!(!home.path(".config/lispbox/moved/claude-desktop.json").exists());
 }
 
 #[test]

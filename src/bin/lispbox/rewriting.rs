@@ -202,26 +202,35 @@ impl Draft {
             let _ = keep_owner(&copy, &metadata);
             copied = Some(copy);
         }
-        let is_written = match is_in_place {
-            true => Err(draft),
-            // A file that is mounted by itself, as into a container, cannot be replaced.
-            false => match draft.persist(&target) {
-                Ok(_) => Ok(()),
-                Err(problem) if matches!(problem.error.kind(), ErrorKind::ResourceBusy | ErrorKind::CrossesDevices) => {
-                    Err(problem.file)
-                }
-                Err(problem) => {
-                    copied.iter().for_each(|copy| drop(std::fs::remove_file(copy)));
-                    return Err(failed(problem.error));
-                }
-            },
-        };
-        if let Err(draft) = is_written {
-            let text = std::fs::read(draft.path()).map_err(failed)?;
-            std::fs::write(&target, text).map_err(failed)?;
-        }
+        put_at(&target, draft, is_in_place).map_err(|problem| match &copied {
+            Some(copy) if is_same(copy, &target) => {
+                let _ = std::fs::remove_file(copy);
+                failed(problem)
+            }
+            Some(copy) => failed(io::Error::other(format!("{problem}; the previous file is {}", copy.display()))),
+            None => failed(problem),
+        })?;
         Ok(copied)
     }
+}
+
+fn put_at(target: &Path, draft: NamedTempFile, is_in_place: bool) -> io::Result<()> {
+    let draft = match is_in_place {
+        true => draft,
+        false => match draft.persist(target) {
+            Ok(_) => return Ok(()),
+            // A file that is mounted by itself, as into a container, cannot be replaced.
+            Err(problem) if matches!(problem.error.kind(), ErrorKind::ResourceBusy | ErrorKind::CrossesDevices) => {
+                problem.file
+            }
+            Err(problem) => return Err(problem.error),
+        },
+    };
+    std::fs::write(target, std::fs::read(draft.path())?)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    std::fs::read(one).is_ok_and(|text| std::fs::read(other).is_ok_and(|other| other == text))
 }
 
 /// Gives a file the owner and the group of another one.
