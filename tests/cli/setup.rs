@@ -178,6 +178,26 @@ fn two_setups_at_once_lose_no_server() {
 }
 
 #[test]
+fn an_import_beside_a_setup_loses_no_server() {
+    let home = Home::new();
+    home.write(CURSOR, &json!({"mcpServers": {"imported": mailbox()}}).to_string());
+    // While its server starts, servers of another client are imported.
+    let import = format!("'{LISPBOX}' config import --from cursor > '{}'", home.path("said").display());
+    home.write(CLAUDE, &json!({"mcpServers": {"moved": after(&import)}}).to_string());
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    assert_eq!(names(&home, IMPORTED), ["imported", "moved"]);
+    // An import waits while another process writes.
+    let lock = std::fs::File::create(home.path(".config/lispbox/setup.lock")).expect("it is ours");
+    lock.lock().expect("nobody else has it");
+    home.write(CURSOR, &json!({"mcpServers": {"late": mailbox()}}).to_string());
+    let mut import = home.command(&["config", "import"]).stdout(Stdio::null()).spawn().expect("it runs");
+    home.write(IMPORTED, &json!({"mcpServers": {"meanwhile": mailbox()}}).to_string());
+    drop(lock);
+    assert!(import.wait().expect("it ends").success());
+    assert_eq!(names(&home, IMPORTED), ["meanwhile", "late"]);
+}
+
+#[test]
 fn what_several_clients_have_moved_stays_until_the_last_takes_it_back() {
     let home = Home::new();
     let before = json!({"mcpServers": {"mail": mailbox()}});

@@ -64,6 +64,7 @@ fn all_but_the_entry_keeps_its_bytes() {
     assert!(!text(&home, CLAUDE).contains("mail") && text(&home, CLAUDE).contains("\\ud83d"));
     home.ends(0, &["setup", "claude-desktop", "--undo"]);
     assert_eq!(text(&home, CLAUDE), before);
+    assert!(home.ends(0, &["config", "import"]).contains("mail: added"));
 }
 
 #[test]
@@ -171,13 +172,16 @@ fn the_entry_names_what_stays_with_the_next_version() {
         std::fs::hard_link(LISPBOX, &file).or_else(|_| std::fs::copy(LISPBOX, &file).map(drop)).expect("a copy");
         file
     };
-    let run = |program: &PathBuf, path: &str| {
-        home.write(CLAUDE, "{}");
+    let again = |program: &PathBuf, path: &str| {
         let mut command = std::process::Command::new(program);
         command.args(["setup", "claude-desktop"]).env_clear().env("HOME", home.0.path()).env("PATH", path);
         let output = command.output().expect("it runs");
         assert!(output.status.success(), "{}", said(&output));
         entry(&home)
+    };
+    let run = |program: &PathBuf, path: &str| {
+        home.write(CLAUDE, "{}");
+        again(program, path)
     };
     let bin = home.path("bin").display().to_string();
     let cellar = copied("brew/Cellar/lispbox/0.1.0/bin/lispbox");
@@ -189,6 +193,16 @@ fn the_entry_names_what_stays_with_the_next_version() {
     let entry = run(&cached, &bin);
     assert_eq!(entry["command"], format!("{bin}/npx"));
     assert_eq!(entry["env"]["PATH"], format!("{bin}:/usr/bin:/bin:/usr/sbin:/sbin"));
+    // With another Node, it is that one; without, there is no such variable; one of a person's own stays.
+    home.script("new/npx", "#!/bin/sh\n");
+    let new = home.path("new").display().to_string();
+    assert_eq!(again(&cached, &new)["env"]["PATH"], format!("{new}:/usr/bin:/bin:/usr/sbin:/sbin"));
+    assert_eq!(again(&cellar, &new)["env"], Value::Null);
+    home.write(
+        CLAUDE,
+        &json!({"mcpServers": {"lispbox": {"command": "lispbox", "env": {"PATH": "/mine"}}}}).to_string(),
+    );
+    assert_eq!(again(&cached, &new)["env"]["PATH"], "/mine");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::clients::{Client, is_lispbox};
 use crate::config_paths::VARIABLE;
 use crate::context::Problem;
-use crate::installation::{Launcher, launcher};
+use crate::installation::{Launcher, is_path_of_launcher, launcher};
 
 /// The name of the entry in the files of clients.
 pub const NAME: &str = "lispbox";
@@ -87,6 +87,14 @@ pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<
     }
     for (key, value) in old.and_then(Value::as_object).into_iter().flatten() {
         entry.entry(key).or_insert_with(|| value.clone());
+    }
+    if let Some(variables) = entry.get_mut("env").and_then(Value::as_object_mut)
+        && variables.get("PATH").and_then(Value::as_str).is_some_and(is_path_of_launcher)
+    {
+        variables.shift_remove("PATH");
+        if variables.is_empty() {
+            entry.shift_remove("env");
+        }
     }
     for (name, folder) in path.map(|path| ("PATH", path)).into_iter().chain(folders_of_shell()) {
         let variables = entry.entry("env").or_insert_with(|| json!({}));

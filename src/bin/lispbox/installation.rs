@@ -99,6 +99,13 @@ pub fn launcher(program: PathBuf, folders: &[PathBuf]) -> Launcher {
     Launcher { program, arguments: Vec::new(), path: None }
 }
 
+/// Returns true for a PATH that [`launcher`] has made.
+pub fn is_path_of_launcher(path: &str) -> bool {
+    path.strip_suffix(&SHORT_PATH.join(":"))
+        .and_then(|rest| rest.strip_suffix(':'))
+        .is_some_and(|rest| !rest.contains(':'))
+}
+
 /// The file name of this binary.
 const NAME: &str = if cfg!(windows) { "lispbox.exe" } else { "lispbox" };
 
@@ -171,7 +178,8 @@ mod tests {
         }
         let place = folder.path().display();
         let path = format!("{place}:/usr/bin:/bin:/usr/sbin:/sbin");
-        assert_eq!(line(npx, &folders), (format!("{place}/npx -y lispbox@{version}"), Some(path)));
+        assert_eq!(line(npx, &folders), (format!("{place}/npx -y lispbox@{version}"), Some(path.clone())));
+        assert!(is_path_of_launcher(&path) && !is_path_of_launcher(&format!("/mine:{path}")));
         assert_eq!(line(uvx, &folders), (format!("{place}/uvx lispbox=={version}"), None));
     }
 

@@ -12,6 +12,7 @@ use super::check::counted;
 use super::imported::{Imported, Server, Taken, Unclaimed};
 use super::placed::{Place, lean};
 use crate::client_entry::starts_lispbox;
+use crate::client_json::JsonText;
 use crate::clients::{CLIENTS, Client};
 use crate::context::Problem;
 use crate::moved::{Records, absolute};
@@ -451,9 +452,11 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
     if text.trim().is_empty() {
         return Err("it is empty".to_owned());
     }
-    match read_document(&text, &file.to_string_lossy())? {
-        root @ Value::Object(_) => Ok(Some(root)),
-        _ => Err("expected an object".to_owned()),
+    match read_document(&text, &file.to_string_lossy()) {
+        Ok(root @ Value::Object(_)) => Ok(Some(root)),
+        Ok(_) => Err("expected an object".to_owned()),
+        // Half of a surrogate pair in what a client remembers of a conversation says nothing about its servers.
+        Err(problem) => JsonText::read(&text, "").map(|(_, root)| Some(Value::Object(root))).map_err(|_| problem),
     }
 }
 
