@@ -139,8 +139,9 @@ fn refuse_foreign_home(trial: &Path) -> Result<(), Problem> {
     use std::os::unix::fs::MetadataExt;
     const ADMINISTRATOR: u32 = 0;
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.uid());
-    let home = std::env::var_os("HOME").and_then(|home| owner(Path::new(&home)));
-    match home {
+    let home = std::env::var_os("HOME").and_then(|home| std::fs::canonicalize(home).ok());
+    let home = home.filter(|home| std::fs::canonicalize(trial).is_ok_and(|trial| trial.starts_with(home)));
+    match home.as_deref().and_then(owner) {
         Some(home) if home != ADMINISTRATOR && owner(trial) == Some(ADMINISTRATOR) => {
             Err(Problem::Usage("the home folder belongs to another user; run it without sudo".to_owned()))
         }
@@ -180,7 +181,7 @@ impl Draft {
         }
         let mut draft = tempfile::Builder::new().prefix(".lispbox-").tempfile_in(folder).map_err(failed)?;
         refuse_foreign_home(draft.path())?;
-        draft.write_all(text.as_bytes()).map_err(failed)?;
+        draft.write_all(text.as_bytes()).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
         let mut is_in_place = false;
         if let Ok(metadata) = std::fs::metadata(&target) {
             is_in_place = keep_owner(draft.path(), &metadata).is_err();

@@ -36,13 +36,13 @@ pub struct Setup {
     #[arg(long, value_name = "PRESET", conflicts_with = "remove")]
     guards: Option<String>,
     /// Move the client's servers into lispbox: each is started, and taken out of the client if it started. Servers that
-    /// do not start stay where they are.
+    /// do not start, or that change meanwhile, stay where they are.
     #[arg(long = "move", conflicts_with_all = ["remove", "config"])]
     moves: bool,
     /// Take back what `--move` has done: the client has its servers again, and not lispbox.
     #[arg(long, conflicts_with_all = ["moves", "remove", "config", "guards"])]
     undo: bool,
-    /// Remove lispbox from the client's configuration.
+    /// Remove lispbox from the client's configuration. If its servers were moved, `--undo` does that.
     #[arg(long)]
     remove: bool,
     /// Show what would change, and write nothing.
