@@ -103,6 +103,14 @@ impl Records {
     }
 }
 
+/// Reads the record of a client; empty if there is none.
+///
+/// # Errors
+/// Returns an error if it cannot be read.
+pub fn of_client(client: &Client) -> Result<Vec<Moved>, Problem> {
+    usual_folder().map_or_else(|| Ok(Vec::new()), |folder| read(&path(&folder.join("moved"), client), client))
+}
+
 /// Returns the path of a file from the root on.
 pub fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())

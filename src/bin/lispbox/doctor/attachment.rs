@@ -101,7 +101,7 @@ impl Attachment<'_> {
         if find_command(command, &path, &variable).is_some() {
             return None;
         }
-        let mend = match std::env::current_exe().map(|program| launcher(program).0) {
+        let mend = match std::env::current_exe().map(|program| launcher(program, &[]).program) {
             Ok(program) if program.is_absolute() => format!("{} names this one", self.setup),
             _ => format!("give its whole path as `command` in {}", self.file),
         };

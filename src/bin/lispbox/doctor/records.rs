@@ -1,14 +1,16 @@
 //! What `lispbox setup --move` has taken out of clients, as it has recorded it, and whether it is still somewhere.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lispbox::lang::internal::foreign_text;
 use lispbox::server::{Configuration, server_namespace, usual_folder};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::client_files::Seen;
 use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::context::Problem;
+use crate::moved::{self, Moved};
 use crate::output::outln;
 
 /// Looks at the records of moved servers; returns false if one is in no client that lispbox reaches any more.
@@ -17,9 +19,9 @@ pub fn examine(files: &[Seen], configuration: &Configuration) -> bool {
     let known = Known::of(&folder, configuration);
     let mut is_well = true;
     for client in CLIENTS {
-        match servers(&file_in(&folder, client)) {
-            Ok(servers) => is_well &= accounted(client, files, &servers, &known),
-            Err(problem) => {
+        match moved::of_client(client) {
+            Ok(moved) => is_well &= accounted(client, files, &moved, &known),
+            Err(Problem::Usage(problem) | Problem::Failed(problem)) => {
                 is_well = false;
                 let problem = foreign_text::line(&problem).to_string();
                 outln!("broken  {}: the record of its moved servers cannot be read: {problem}", client.title);
@@ -29,54 +31,37 @@ pub fn examine(files: &[Seen], configuration: &Configuration) -> bool {
     is_well
 }
 
-/// True if servers were moved out of a client.
+/// True if servers were moved out of a client, or if that cannot be known.
 pub fn has(client: &Client) -> bool {
-    usual_folder().is_some_and(|folder| file_in(&folder, client).exists())
-}
-
-fn file_in(folder: &Path, client: &Client) -> PathBuf {
-    folder.join("moved").join(format!("{}.json", client.name))
+    moved::of_client(client).map_or(true, |moved| !moved.is_empty())
 }
 
 /// Says which servers of a record are lost to the client; returns false if there are any.
-fn accounted(client: &Client, files: &[Seen], servers: &Map<String, Value>, known: &Known) -> bool {
+fn accounted(client: &Client, files: &[Seen], moved: &[Moved], known: &Known) -> bool {
     let mut of_client = files.iter().filter(|seen| seen.client.name == client.name && !seen.is_variant);
     // A file that cannot be read has been reported.
     let Some(present) = of_client.next().map_or(Some(Vec::new()), Seen::servers) else { return true };
     let is_attached = present.iter().any(|(_, entry)| is_lispbox(entry));
     let returned: BTreeSet<&str> = present.iter().map(|(name, _)| *name).collect();
-    let gone = servers.iter().filter(|(name, _)| !returned.contains(&***name));
-    let (kept, lost): (Vec<_>, Vec<_>) = gone.partition(|(name, moved)| known.has(client, name, moved));
-    let names = |servers: &[(&String, &Value)]| {
-        let names: Vec<String> = servers.iter().map(|(name, _)| foreign_text::name(name).to_string()).collect();
-        names.join(", ")
+    let usual = client.user_file();
+    let is_of_usual = |moved: &Moved| usual.as_ref().is_none_or(|file| moved.is_of(file));
+    let gone = moved.iter().filter(|moved| !(is_of_usual(moved) && returned.contains(&*moved.name)));
+    let (kept, lost): (Vec<&Moved>, Vec<&Moved>) = gone.partition(|moved| known.has(client, moved));
+    let names = |servers: &mut dyn Iterator<Item = &&Moved>| {
+        servers.map(|moved| foreign_text::name(&moved.name).to_string()).collect::<Vec<_>>().join(", ")
     };
     let title = client.title;
     let undo = format!("`lispbox setup {} --undo` puts back what was moved", client.name);
     if !lost.is_empty() {
-        outln!("broken  {title}: moved out of it, and not in lispbox any more: {}; {undo}", names(&lost));
+        let lost = names(&mut lost.iter());
+        outln!("broken  {title}: moved out of it, and not in lispbox any more: {lost}; {undo}");
     }
-    let is_cut_off = !kept.is_empty() && !is_attached;
-    if is_cut_off {
+    let cut_off = names(&mut kept.iter().filter(|moved| !is_attached && is_of_usual(moved)));
+    if !cut_off.is_empty() {
         let attach = format!("`lispbox setup {}` attaches it again", client.name);
-        outln!(
-            "broken  {title}: moved into lispbox, which it does not have any more: {}; {undo}, {attach}",
-            names(&kept)
-        );
+        outln!("broken  {title}: moved into lispbox, which it does not have any more: {cut_off}; {undo}, {attach}");
     }
-    lost.is_empty() && !is_cut_off
-}
-
-/// Reads a record, which need not exist.
-fn servers(record: &Path) -> Result<Map<String, Value>, String> {
-    let text = match std::fs::read_to_string(record) {
-        Ok(text) => text,
-        Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),
-        Err(problem) => return Err(format!("{}: {problem}", record.display())),
-    };
-    let root: Option<Value> = serde_json::from_str(&text).ok();
-    let servers = root.and_then(|root| root.get("servers")?.as_object().cloned());
-    servers.ok_or_else(|| format!("{}: expected JSON with `servers`", record.display()))
+    lost.is_empty() && cut_off.is_empty()
 }
 
 /// The servers that lispbox has.
@@ -100,8 +85,8 @@ impl Known {
     }
 
     /// True if lispbox has a server that was moved. One that it had before has no name in the record.
-    fn has(&self, client: &Client, name: &str, moved: &Value) -> bool {
-        match moved.get("imported").and_then(Value::as_str) {
+    fn has(&self, client: &Client, Moved { name, imported, .. }: &Moved) -> bool {
+        match imported {
             Some(imported) => self.names.contains(&namespace(imported)),
             None => self.names.contains(&namespace(name)) || self.places.contains(&format!("{}.{name}", client.key)),
         }
