@@ -24,8 +24,9 @@ fn each_effect_has_its_outcome_and_only_what_surely_did_not_happen_is_repeated()
         let arguments = json!({"program": program, "data": {}, "limits": {"tool": "300ms"}});
         let settled = client.call("lisp_eval", arguments);
         let line = settled.text.lines().next().unwrap_or_default();
-        assert!(line.starts_with("1 ok, 3 failed: :tried ("), "{}", settled.text);
+        assert!(line.starts_with("1 ok (\"added a\"), 3 failed: :tried ("), "{}", settled.text);
         assert!(line.contains(":after (divide by zero), :before (not yet), 1 unknown: :held ("), "{}", settled.text);
+        assert!(line.ends_with("; (all-settled f outcomes) repeats 2"), "{}", settled.text);
         let kinds = client.eval("(mapv (juxt :item :outcome :changed) outcomes)");
         let expected = "[[:added :ok nil] [:tried :failed false] [:held :unknown nil] [:after :failed true] \
                         [:before :failed false]]";
@@ -36,7 +37,8 @@ fn each_effect_has_its_outcome_and_only_what_surely_did_not_happen_is_repeated()
         let again = "(all-settled step outcomes)";
         let again = client.call("lisp_eval", json!({"program": again, "data": {"ready?": true}}));
         let line = again.text.lines().next().unwrap_or_default();
-        assert!(line.starts_with("3 ok, 1 failed: :after (divide by zero), 1 unknown: :held ("), "{}", again.text);
+        assert!(line.starts_with("3 ok (\"added a\", "), "{}", again.text);
+        assert!(line.contains("), 1 failed: :after (divide by zero), 1 unknown: :held ("), "{}", again.text);
         assert_eq!(lines(folder.path(), "added"), ["a", "b", "c"]);
         assert_eq!((lines(folder.path(), "tried").len(), lines(folder.path(), "held").len()), (1, 1));
     }

@@ -14,7 +14,9 @@ use crate::native::{Builtin, Conduct, OptionSet, OptionSpec};
 use crate::value::Value;
 use crate::value::map::Map;
 use crate::value::metadata::metadata;
+use crate::value::print::print_within;
 use crate::value::release::Scratch;
+use crate::value::walk::Free;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -30,7 +32,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
             "(mapv :outcome (all-settled (fn [x] (/ 6 x)) [1 0 2]))",
             "[:ok :failed :ok]",
         ),
-        ("(all-settled (fn [x] (/ 6 x)) [1 0 2])", "2 ok, 1 failed: 0 (divide by zero)"),
+        ("(all-settled (fn [x] (/ 6 x)) [1 0 2])", "2 ok (6, 3), 1 failed: 0 (divide by zero); (all-settled f outcomes) repeats 1"),
     ],
     all_settled,
 )
@@ -53,6 +55,10 @@ const NAMED: usize = 3;
 /// Maximum length of an item and of a message in the line, in characters.
 const ITEM: usize = 60;
 const MESSAGE: usize = 80;
+
+/// Maximum length of a value in the line, and of all of them, in bytes.
+const VALUE: usize = 60;
+const VALUES: usize = 300;
 
 /// Returns the line that a reply shows in place of these outcomes.
 pub fn summary(value: &Value) -> Option<Value> {
@@ -161,13 +167,15 @@ fn outcome(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     Value::Map(Arc::new(Map::from_iter(fields)))
 }
 
-/// Returns `38 ok, 1 failed: "bob" (busy), 1 unknown: "eve" (no answer within 30 s)`.
+/// Returns `2 ok (7, 12), 1 failed: "bob" (busy), 1 unknown: "eve" (no answer within 30 s)`, with the values of those that
+/// are ok as far as there is room, and with what repeats those that have failed without a change.
 fn line(outcomes: &[Value]) -> String {
     let of = |name: &str| {
         let name = Value::keyword(name);
         outcomes.iter().filter(move |outcome| field(outcome, "outcome") == name).collect::<Vec<_>>()
     };
-    let mut parts = vec![format!("{} ok", of("ok").len())];
+    let ok = of("ok");
+    let mut parts = vec![format!("{} ok{}", ok.len(), values(&ok))];
     for kind in ["failed", "unknown"] {
         let those = of(kind);
         if those.is_empty() {
@@ -177,7 +185,32 @@ fn line(outcomes: &[Value]) -> String {
         let more = if those.len() > NAMED { ", …" } else { "" };
         parts.push(format!("{} {kind}: {named}{more}", those.len()));
     }
-    parts.join(", ")
+    let repeated = outcomes.iter().filter(|outcome| is_repeatable(outcome)).count();
+    let advice = match repeated {
+        0 => String::new(),
+        count => format!("; (all-settled f outcomes) repeats {count}"),
+    };
+    parts.join(", ") + &advice
+}
+
+/// Returns ` (7, 12, …)`, the values of items that are ok, unless there are none but nil.
+fn values(ok: &[&Value]) -> String {
+    let values = ok.iter().map(|outcome| field(outcome, "value")).collect::<Vec<_>>();
+    if values.iter().all(|value| value.is_nil()) {
+        return String::new();
+    }
+    let mut shown = String::new();
+    for value in &values {
+        let Ok(printed) = print_within(value, VALUE, true, &mut Free);
+        let cut = if printed.truncated.is_some() { "…" } else { "" };
+        let separator = if shown.is_empty() { "" } else { ", " };
+        if shown.len() + printed.text.len() > VALUES {
+            shown = shown + separator + "…: see :value";
+            break;
+        }
+        shown += &format!("{separator}{}{cut}", foreign_text::line(&printed.text));
+    }
+    format!(" ({shown})")
 }
 
 /// Returns an item that has failed, and why.

@@ -243,11 +243,15 @@ impl EnvRequest {
     }
 }
 
-/// Adds advice on raising an exceeded limit: by the field `limits` of a request, up to the operator's maximum.
-pub(in crate::server) fn advise_on_limit(failure: &mut Failure, limits: &Limits, most: &Limits) {
+/// Adds advice on an exceeded limit: by the field `limits` of a request it is raised up to the operator's maximum. A program
+/// that `goes_on` by its run, behind the calls that count no more, need not do less.
+pub(in crate::server) fn advise_on_limit(failure: &mut Failure, limits: &Limits, most: &Limits, goes_on: bool) {
     let Some(name) = failure.limit.clone() else { return };
     let of = |limits: &Limits| limits.shown().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let (Some(allowed), Some(most)) = (of(limits), of(most)) else { return };
+    if goes_on && allowed == most && matches!(&*name, "calls" | "total") {
+        return;
+    }
     failure.suggest(if allowed == most {
         format!("do less in one call: the operator allows at most {most} (`serve --limit {name}=VALUE`)")
     } else {
@@ -399,7 +403,7 @@ mod tests {
         let advice = |limits: &Limits| {
             let mut failure =
                 Failure { limit: Some("fuel".to_owned()), rendered: "it".to_owned(), ..Failure::default() };
-            advise_on_limit(&mut failure, limits, &Limits { fuel: 2_000, ..Limits::default() });
+            advise_on_limit(&mut failure, limits, &Limits { fuel: 2_000, ..Limits::default() }, true);
             assert_eq!(failure.rendered, format!("it\n{}", failure.suggestion.as_deref().unwrap_or_default()));
             failure.suggestion.unwrap_or_default()
         };

@@ -187,8 +187,9 @@ impl Front {
                 let record = Record::of_evaluation(&identity, &reply);
                 return Answer::Waits { asked, reply: Box::new(reply), record: Box::new(record), output };
             }
+            let goes_on = reply.run.is_some();
             if let Some(failure) = &mut reply.failure {
-                advise_on_limit(failure, &limits, &most);
+                advise_on_limit(failure, &limits, &most, goes_on);
             }
             if !(is_in_session || reply.session.is_some()) {
                 outside_session(&mut reply);
