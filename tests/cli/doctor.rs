@@ -182,7 +182,8 @@ fn a_client_whose_lispbox_reads_or_keeps_elsewhere_than_the_terminal_is_broken()
     has_line(&well, "        Cursor's lispbox ", &[&looks]);
     assert!(home.ends(0, &["doctor", "--config", &other]).contains("all is well"));
     // It is one if servers were moved into the usual configuration.
-    let record = home.write(".config/lispbox/moved/cursor.json", &json!({"servers": {}}).to_string());
+    let moved = json!({"servers": {"mail": {"entry": mailbox(), "imported": "mail"}}});
+    let record = home.write(".config/lispbox/moved/cursor.json", &moved.to_string());
     let broken = examined(&home, 1, &[]);
     has_line(&broken, &format!("broken  Cursor's lispbox reads {other}, this terminal "), &[]);
     std::fs::remove_file(record).expect("removed");
