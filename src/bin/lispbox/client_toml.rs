@@ -56,7 +56,7 @@ pub fn with(
         match texts.get(name).and_then(|text| returning(text, key, name, LAST + number, !is_empty)) {
             _ if before.get(name) == Some(entry) => {}
             Some(item) => drop(place.insert(name, item)),
-            None => insert(place, name, entry)?,
+            None => put(place, name, before.get(name), entry)?,
         }
     }
     let mut text = document.to_string();
@@ -113,6 +113,53 @@ fn move_to(table: &mut Table, position: isize) {
             move_to(inner, position);
         }
     }
+}
+
+/// Puts an entry into a table. Of one that is there, only what differs changes, so that its comments stay.
+fn put(place: &mut dyn TableLike, name: &str, before: Option<&Value>, entry: &Value) -> Result<(), String> {
+    match (before, entry, place.get_mut(name)) {
+        (Some(Value::Object(before)), Value::Object(fields), Some(item)) => {
+            if let Some(table) = item.as_table_like_mut() {
+                return change(table, before, fields);
+            }
+        }
+        (Some(Value::Array(before)), Value::Array(after), Some(Item::Value(toml_edit::Value::Array(array)))) => {
+            return change_array(array, before, after);
+        }
+        (Some(_), entry, Some(Item::Value(value))) if !entry.is_object() => {
+            let decor = value.decor().clone();
+            *value = toml_value(entry)?;
+            *value.decor_mut() = decor;
+            return Ok(());
+        }
+        _ => {}
+    }
+    insert(place, name, entry)
+}
+
+/// Changes the fields of a table that differ.
+fn change(table: &mut dyn TableLike, before: &Map<String, Value>, after: &Map<String, Value>) -> Result<(), String> {
+    for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        table.remove(name);
+    }
+    let differs = |(name, field): &(&String, &Value)| before.get(*name) != Some(*field);
+    after.iter().filter(differs).try_for_each(|(name, field)| put(table, name, before.get(name), field))
+}
+
+/// Changes the items of an array between those that stay at its beginning and at its end.
+fn change_array(array: &mut Array, before: &[Value], after: &[Value]) -> Result<(), String> {
+    let begin = before.iter().zip(after).take_while(|(before, after)| before == after).count();
+    let (old, new) = (&before[begin..], &after[begin..]);
+    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (old.len() - end, &new[..new.len() - end]);
+    for (at, item) in (begin..).zip(new) {
+        match toml_value(item)? {
+            value if at < begin + old => drop(array.replace(at, value)),
+            value => array.insert(at, value),
+        }
+    }
+    (new.len()..old).for_each(|_| drop(array.remove(begin + new.len())));
+    Ok(())
 }
 
 /// Puts an entry into a table, in place of one of its name: objects become tables of their own.
