@@ -1,11 +1,12 @@
 //! The entry with which a client starts lispbox: what starts it is replaced, and what a person has added stays.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use lispbox::server::usual_folder;
+use lispbox::server::{usual_folder, usual_folder_in};
 use serde_json::{Map, Value, json};
 
-use crate::clients::{Client, is_lispbox};
+use crate::clients::{Client, is_lispbox, program};
 use crate::config_paths::VARIABLE;
 use crate::context::Problem;
 use crate::installation::{Launcher, is_path_of_launcher, launcher};
@@ -18,6 +19,12 @@ const ASKS_BEFORE_TOOLS: &[&str] = &["claude-desktop"];
 
 /// The variables that decide where lispbox keeps its files, with the folders that they are by default.
 const FOLDERS: &[(&str, &str)] = &[("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")];
+
+/// The programs that decide where, or as whom, the lispbox that they start runs.
+const WRAPPERS: &[&str] = &["docker", "podman", "sudo", "nice", "env"];
+
+/// What is shown instead of what may be secret.
+const NOT_SHOWN: &str = "(not shown)";
 
 /// The options that the command line gives to the entry.
 pub struct Given<'a> {
@@ -68,7 +75,14 @@ pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<
     let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
     let folders = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<PathBuf>>());
     let own = std::env::current_exe().map_err(failed)?;
-    let Launcher { program, mut arguments, path } = launcher(own, &folders.unwrap_or_default());
+    let old = old.map(without_env);
+    let old = old.as_ref();
+    let wrapped = old.filter(|old| wrapper(old).is_some());
+    let Launcher { program, mut arguments, path } = match wrapped {
+        Some(old) => Launcher { program: command_of(old).into(), arguments: words_of(old), path: None },
+        None => launcher(own, &folders.unwrap_or_default()),
+    };
+    arguments.truncate(arguments.iter().position(|word| word == "serve").unwrap_or(arguments.len()));
     arguments.push("serve".to_owned());
     let mut options = old.map(options_of).unwrap_or_default();
     let config: Result<Vec<String>, Problem> =
@@ -89,20 +103,88 @@ pub fn entry(client: &Client, given: &Given<'_>, old: Option<&Value>) -> Result<
         entry.entry(key).or_insert_with(|| value.clone());
     }
     if let Some(variables) = entry.get_mut("env").and_then(Value::as_object_mut)
-        && variables.get("PATH").and_then(Value::as_str).is_some_and(is_path_of_launcher)
+        && let Some(path) = variables.get("PATH").and_then(Value::as_str)
+        && old.is_some_and(|old| is_path_of_launcher(path, command_of(old)))
     {
         variables.shift_remove("PATH");
         if variables.is_empty() {
             entry.shift_remove("env");
         }
     }
-    for (name, folder) in path.map(|path| ("PATH", path)).into_iter().chain(folders_of_shell()) {
+    // A client of a terminal has the PATH of that, which is longer.
+    let path = path.filter(|_| !client.is_of_terminal()).map(|path| ("PATH", path));
+    let folders = if wrapped.is_some() { Vec::new() } else { folders_of_shell() };
+    for (name, folder) in path.into_iter().chain(folders) {
         let variables = entry.entry("env").or_insert_with(|| json!({}));
         if let Some(variables) = variables.as_object_mut() {
             variables.entry(name).or_insert_with(|| folder.into());
         }
     }
     Ok(Value::Object(entry))
+}
+
+/// Returns an entry without what may be secret in it.
+pub fn shown(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    for place in ["env", "headers"] {
+        for (_, value) in entry.get_mut(place).and_then(Value::as_object_mut).into_iter().flatten() {
+            *value = NOT_SHOWN.into();
+        }
+    }
+    for word in entry.get_mut("args").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(text) = word.as_str() {
+            *word = shown_word(text).into();
+        }
+    }
+    entry
+}
+
+/// Returns an argument without the value of a variable, and without the user, the password and the query of a URL.
+fn shown_word(word: &str) -> String {
+    if let Some((name, _)) = assignment(word) {
+        return format!("{name}={NOT_SHOWN}");
+    }
+    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((_, place)) => (format!("{NOT_SHOWN}@"), place),
+        None => (String::new(), rest),
+    };
+    let (place, query) = match place.split_once('?') {
+        Some((place, _)) => (place, format!("?{NOT_SHOWN}")),
+        None => (place, String::new()),
+    };
+    format!("{scheme}://{user}{place}{query}")
+}
+
+/// Returns the parts of a word that gives a variable its value.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some((name, value))
+}
+
+/// Returns an entry that starts the same without `env`, if that only sets variables.
+fn without_env(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    let words = words_of(&entry);
+    let (set, others) = words.split_at(words.iter().take_while(|word| assignment(word).is_some()).count());
+    if program(command_of(&entry)) != "env" || others.first().is_none_or(|word| word.starts_with('-')) {
+        return entry;
+    }
+    for (name, value) in set.iter().filter_map(|word| assignment(word)) {
+        let variables = entry.as_object_mut().map(|entry| entry.entry("env").or_insert_with(|| json!({})));
+        if let Some(variables) = variables.and_then(Value::as_object_mut) {
+            variables.insert(name.to_owned(), value.into());
+        }
+    }
+    entry["command"] = others[0].clone().into();
+    entry["args"] = others[1..].into();
+    entry
+}
+
+/// Returns the program through which an entry starts lispbox, if it must stay.
+fn wrapper(entry: &Value) -> Option<&str> {
+    Some(program(command_of(entry))).filter(|name| WRAPPERS.contains(name))
 }
 
 /// Returns why servers that move into lispbox would not be found by the lispbox that an entry starts, as a sentence.
@@ -116,6 +198,14 @@ pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
         let title = client.title;
         return Some(format!(
             "lispbox reads {VARIABLE} in {title}, not the folder into which servers move, {}",
+            ours.display()
+        ));
+    }
+    if let Some(wrapper) = wrapper(entry) {
+        return Some(format!(
+            "`{wrapper}` starts lispbox in {}, which may not read the folder into which servers move, {}; let the entry \
+             start lispbox itself first",
+            client.title,
             ours.display()
         ));
     }
@@ -136,10 +226,14 @@ pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
 
 /// Returns why the lispbox that an entry starts does not have the settings of this terminal, as a sentence.
 pub fn has_other_settings(client: &Client, entry: &Value) -> Option<String> {
-    let (name, usual) = FOLDERS[0];
-    let of_entry = entry.get("env")?.get(name)?.as_str().filter(|value| !value.is_empty())?;
-    let here = shell_folder(name).or_else(|| default_folder(usual));
-    let is_other = !cfg!(windows) && here.as_deref() != Some(Path::new(of_entry));
+    let entry = without_env(entry);
+    let of_entry = |name: &str| entry.get("env")?.get(name)?.as_str().filter(|value| !value.is_empty());
+    let (names, home) =
+        if cfg!(windows) { (&["APPDATA"][..], "APPDATA") } else { (&["XDG_CONFIG_HOME", "HOME"][..], "HOME") };
+    let name = names.iter().find(|name| of_entry(name).is_some())?;
+    let inherited = |name: &str| if name == home { std::env::var_os(name) } else { None };
+    let theirs = usual_folder_in(&|name| of_entry(name).map(OsString::from).or_else(|| inherited(name)));
+    let is_other = theirs != usual_folder();
     is_other.then(|| format!("lispbox has another {name} in {} than here; repeat with that", client.title))
 }
 
@@ -181,11 +275,19 @@ fn default_folder(usual: &str) -> Option<PathBuf> {
     std::env::var_os("HOME").map(|home| Path::new(&home).join(usual))
 }
 
+fn command_of(entry: &Value) -> &str {
+    entry.get("command").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the arguments of an entry.
+fn words_of(entry: &Value) -> Vec<String> {
+    let words = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect()
+}
+
 /// Returns the arguments of an entry behind `serve`.
 fn options_of(entry: &Value) -> Vec<String> {
-    let words = entry.get("args").and_then(Value::as_array).into_iter().flatten();
-    let words = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned));
-    words.skip_while(|word| word != "serve").skip(1).collect()
+    words_of(entry).into_iter().skip_while(|word| word != "serve").skip(1).collect()
 }
 
 /// Returns the values of an option.

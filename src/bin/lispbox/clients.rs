@@ -228,7 +228,7 @@ fn launched<'w>(words: &[&'w str]) -> Option<&'w str> {
 }
 
 /// The name of a program, without its folder and extension.
-fn program(command: &str) -> &str {
+pub fn program(command: &str) -> &str {
     let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
     name.trim_end_matches(".exe").trim_end_matches(".cmd")
 }

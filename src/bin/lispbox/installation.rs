@@ -69,7 +69,7 @@ pub fn launcher(program: PathBuf, folders: &[PathBuf]) -> Launcher {
     let on_path = |name: &str| {
         // While it runs, `npx` puts folders of packages before those of the terminal.
         let stays = |folder: &&PathBuf| folder.is_absolute() && folder.iter().all(|part| part != "node_modules");
-        folders.iter().filter(stays).map(|folder| folder.join(name)).find(|file| file.is_file())
+        folders.iter().filter(stays).map(|folder| lasting(folder).join(name)).find(|file| file.is_file())
     };
     if has("_npx") && cfg!(windows) {
         // There `npx` is a script, which needs a shell.
@@ -83,7 +83,7 @@ pub fn launcher(program: PathBuf, folders: &[PathBuf]) -> Launcher {
             .as_deref()
             .and_then(Path::parent)
             .filter(|folder| !SHORT_PATH.contains(&folder.to_str().unwrap_or_default()));
-        let path = folder.map(|folder| format!("{}:{}", folder.display(), SHORT_PATH.join(":")));
+        let path = folder.map(|folder| path_with(&folder.display().to_string()));
         let arguments = vec!["-y".to_owned(), format!("lispbox@{version}")];
         return Launcher { program: found.unwrap_or_else(|| "npx".into()), arguments, path };
     }
@@ -99,11 +99,21 @@ pub fn launcher(program: PathBuf, folders: &[PathBuf]) -> Launcher {
     Launcher { program, arguments: Vec::new(), path: None }
 }
 
-/// Returns true for a PATH that [`launcher`] has made.
-pub fn is_path_of_launcher(path: &str) -> bool {
-    path.strip_suffix(&SHORT_PATH.join(":"))
-        .and_then(|rest| rest.strip_suffix(':'))
-        .is_some_and(|rest| !rest.contains(':'))
+/// Returns true for a PATH that [`launcher`] has made together with this command.
+pub fn is_path_of_launcher(path: &str, command: &str) -> bool {
+    command.strip_suffix("/npx").is_some_and(|folder| path == path_with(folder))
+}
+
+/// The PATH of a program with a window, after the folder of Node.
+fn path_with(folder: &str) -> String {
+    format!("{folder}:{}", SHORT_PATH.join(":"))
+}
+
+/// Returns the folder that stays when the terminal is closed: fnm gives each terminal a link of its own.
+fn lasting(folder: &Path) -> PathBuf {
+    let is_of_terminal = folder.iter().any(|part| part == "fnm_multishells");
+    let link = is_of_terminal.then(|| std::fs::canonicalize(folder).ok()).flatten();
+    link.unwrap_or_else(|| folder.to_owned())
 }
 
 /// The file name of this binary.
@@ -179,7 +189,8 @@ mod tests {
         let place = folder.path().display();
         let path = format!("{place}:/usr/bin:/bin:/usr/sbin:/sbin");
         assert_eq!(line(npx, &folders), (format!("{place}/npx -y lispbox@{version}"), Some(path.clone())));
-        assert!(is_path_of_launcher(&path) && !is_path_of_launcher(&format!("/mine:{path}")));
+        let is_ours = |path: &str| is_path_of_launcher(path, &format!("{place}/npx"));
+        assert!(is_ours(&path) && !is_ours(&format!("/mine:{path}")) && !is_path_of_launcher(&path, "/mine/npx"));
         assert_eq!(line(uvx, &folders), (format!("{place}/uvx lispbox=={version}"), None));
     }
 
