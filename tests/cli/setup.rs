@@ -231,6 +231,43 @@ fn undo_cleans_up_after_a_person_who_has_put_the_servers_back() {
 }
 
 #[test]
+fn undo_says_what_lispbox_keeps() {
+    let home = Home::new();
+    let before = json!({"mcpServers": {"mail": mailbox()}}).to_string();
+    home.write(CLAUDE, &before);
+    home.ends(0, &["config", "import"]);
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    home.write(CLAUDE, &before);
+    let undone = home.ends(0, &["setup", "claude-desktop", "--undo"]);
+    assert!(undone.contains("it has its servers; lispbox keeps `mail` too\n"), "{undone}");
+    assert_eq!(names(&home, IMPORTED), ["mail"]);
+}
+
+#[test]
+fn lispbox_is_not_to_be_removed_by_hand_while_servers_are_behind_it() {
+    let home = Home::new();
+    let commented = |home: &Home| {
+        let text = std::fs::read_to_string(home.path(CLAUDE)).expect("it is there");
+        home.write(CLAUDE, &format!("// mine\n{text}"));
+        text
+    };
+    home.write(CLAUDE, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    let text = commented(&home);
+    for option in ["--undo", "--remove"] {
+        let refused = home.ends(1, &["setup", "claude-desktop", option]);
+        let expected = "would be lost; take them out, and repeat: servers of Claude Desktop are behind lispbox";
+        assert!(refused.contains(expected) && !refused.contains("by hand"), "{refused}");
+    }
+    home.write(CLAUDE, &text);
+    home.ends(0, &["setup", "claude-desktop", "--undo"]);
+    assert_eq!(names(&home, CLAUDE), ["mail"]);
+    home.ends(0, &["setup", "claude-desktop"]);
+    commented(&home);
+    assert!(home.ends(1, &["setup", "claude-desktop", "--remove"]).contains("; remove `mcpServers.lispbox` by hand"));
+}
+
+#[test]
 fn undo_keeps_what_it_does_not_put_back() {
     let home = Home::new();
     home.write(CLAUDE, &json!({"mcpServers": {"a": mailbox(), "b": after("true"), "c": after(":")}}).to_string());
@@ -275,6 +312,21 @@ fn each_file_of_a_client_gets_its_own_servers_back() {
         home.write(file, &json!({"mcpServers": {name: mailbox()}}).to_string());
         home.ends(0, &["setup", "cursor", "--file", file, "--move"]);
     }
+    // The command that takes it back can be repeated as it is said.
+    home.write("Ann's/servers.json", &json!({"mcpServers": {"c": mailbox()}}).to_string());
+    let moved = home.ends(0, &["setup", "cursor", "--file", "Ann's/servers.json", "--move"]);
+    let undo = format!(
+        "setup cursor --file '{}' --undo",
+        home.path("Ann's/servers.json").display().to_string().replace('\'', r"'\''")
+    );
+    assert!(moved.contains(&format!("`lispbox {undo}` takes this back")), "{moved}");
+    let refused = home.ends(2, &["setup", "cursor", "--file", "Ann's/servers.json", "--remove"]);
+    assert!(refused.contains(&format!("`lispbox {undo}` puts it back")), "{refused}");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("'{LISPBOX}' {undo}")]).env_clear().env("HOME", home.0.path()).current_dir("/");
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(names(&home, "Ann's/servers.json"), ["c"]);
     let refused = home.ends(2, &["setup", "cursor", "--undo"]);
     let (one, two) = (home.path("one.json"), home.path("two.json"));
     let expected = format!(

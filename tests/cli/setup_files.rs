@@ -123,6 +123,101 @@ fn comments_in_a_file_in_toml_stay_or_return() {
 }
 
 #[test]
+fn the_comments_of_an_entry_in_toml_stay() {
+    let home = Home::new();
+    let file = ".codex/config.toml";
+    let before = "# My Codex settings, keep\n\n# lispbox is ours\n[mcp_servers.lispbox] # here\n# why: careful\n\
+                  command = \"/old/lispbox\" # pinned\nargs = [\n  \"serve\", # first\n  \"--deny\", \"x\",\n]\n\
+                  # slow\nstartup_timeout_sec = 20\n\n# mine\n[mcp_servers.lispbox.env]\n# one\nA = \"1\"\n\n\
+                  [tui]\nx = 1\n";
+    home.write(file, before);
+    let data = home.path("data").display().to_string();
+    with(&home, 0, &["setup", "codex", "--guards", "careful"], &[("XDG_DATA_HOME", &data)]);
+    let expected = before
+        .replace("/old/lispbox", LISPBOX)
+        .replace("\"x\",\n", "\"x\", \"--guards\", \"careful\",\n")
+        .replace("A = \"1\"\n", &format!("A = \"1\"\nXDG_DATA_HOME = \"{data}\"\n"));
+    assert_eq!(text(&home, file), expected);
+    for (before, after) in [
+        (
+            "mcp_servers.lispbox = { command = \"/old/lispbox\", args = [\"serve\"] } # here\n",
+            "mcp_servers.lispbox = { command = \"L\", args = [\"serve\"] , env = { XDG_DATA_HOME = \"D\" } } # here\n",
+        ),
+        (
+            "[mcp_servers]\n# ours\nlispbox.command = \"/old/lispbox\" # old\nlispbox.args = [\"serve\"]\n",
+            "[mcp_servers]\n# ours\nlispbox.command = \"L\" # old\nlispbox.args = [\"serve\"]\n\n\
+             [mcp_servers.lispbox.env]\nXDG_DATA_HOME = \"D\"\n",
+        ),
+    ] {
+        home.write(file, before);
+        with(&home, 0, &["setup", "codex"], &[("XDG_DATA_HOME", &data)]);
+        assert_eq!(
+            text(&home, file),
+            after.replace("\"L\"", &format!("\"{LISPBOX}\"")).replace("\"D\"", &format!("\"{data}\""))
+        );
+        assert!(with(&home, 0, &["setup", "codex"], &[("XDG_DATA_HOME", &data)]).contains("has lispbox already"));
+    }
+}
+
+#[test]
+fn what_starts_lispbox_in_its_own_way_stays() {
+    let home = Home::new();
+    let lispbox = |entry: Value| json!({"mcpServers": {"lispbox": entry, "mail": mailbox()}}).to_string();
+    // Variables of `env` become those of the entry.
+    let words = json!(["LISPBOX_CONFIG=/own", "A=2", "/old/lispbox", "serve", "--deny", "x"]);
+    home.write(CLAUDE, &lispbox(json!({"command": "env", "args": words, "env": {"A": "1", "B": "1"}})));
+    let shown = home.ends(0, &["setup", "claude-desktop"]);
+    assert!(shown.contains("LISPBOX_CONFIG=(not shown)") && !shown.contains("/own"), "{shown}");
+    let expected = json!({"command": LISPBOX, "args": ["serve", "--deny", "x", "--approve-tool"],
+                          "env": {"A": "2", "B": "1", "LISPBOX_CONFIG": "/own"}});
+    assert_eq!(entry(&home), expected);
+    let refused = home.ends(2, &["setup", "claude-desktop", "--move"]);
+    assert!(refused.contains("lispbox reads LISPBOX_CONFIG in Claude Desktop"), "{refused}");
+    for (command, before) in [
+        ("docker", json!(["run", "-i", "--rm", "-v", "/home/ann/cfg:/config", "ghcr.io/x/lispbox:1"])),
+        ("/usr/bin/podman", json!(["run", "-i", "ghcr.io/x/lispbox"])),
+        ("sudo", json!(["-u", "ann", "/old/lispbox"])),
+        ("env", json!(["-u", "HOME", "/old/lispbox"])),
+    ] {
+        let with = |more: &[&str]| {
+            [before.as_array().expect("words"), &more.iter().map(|word| json!(word)).collect::<Vec<_>>()[..]].concat()
+        };
+        let original = lispbox(json!({"command": command, "args": with(&["serve", "--deny", "x"])}));
+        home.write(CLAUDE, &original);
+        let refused = home.ends(2, &["setup", "claude-desktop", "--move"]);
+        let name = command.trim_start_matches("/usr/bin/");
+        assert!(
+            refused.contains(&format!("`{name}` starts lispbox in Claude Desktop, which may not read")),
+            "{refused}"
+        );
+        assert_eq!(text(&home, CLAUDE), original);
+        home.ends(0, &["setup", "claude-desktop", "--guards", "careful"]);
+        let args = with(&["serve", "--deny", "x", "--guards", "careful", "--approve-tool"]);
+        assert_eq!(entry(&home), json!({"command": command, "args": args}));
+    }
+}
+
+#[test]
+fn secrets_in_arguments_are_not_shown() {
+    let home = Home::new();
+    let args = json!([
+        "serve",
+        "--store",
+        "postgres://u:p%40w@h/db?password=pw2",
+        "--store=redis://:pw3@h",
+        "--deny",
+        "x=y@z"
+    ]);
+    home.write(CLAUDE, &json!({"mcpServers": {"lispbox": {"command": "/old/lispbox", "args": args}}}).to_string());
+    for option in [&["--dry-run"][..], &[], &["--remove"]] {
+        let shown = home.ends(0, &[&["setup", "claude-desktop"], option].concat());
+        assert!(!["p%40w", "pw2", "pw3"].iter().any(|secret| shown.contains(secret)), "{shown}");
+        assert!(shown.contains("\"postgres://(not shown)@h/db?(not shown)\""), "{shown}");
+        assert!(shown.contains("\"--store=redis://(not shown)@h\""), "{shown}");
+    }
+}
+
+#[test]
 fn the_entry_keeps_its_meaning_where_the_variables_of_the_terminal_are_not() {
     let home = Home::new();
     let (settings, data) = (home.path("settings").display().to_string(), home.path("data").display().to_string());
@@ -149,6 +244,14 @@ fn the_entry_keeps_its_meaning_where_the_variables_of_the_terminal_are_not() {
         assert!(refused.contains("lispbox has another XDG_CONFIG_HOME in Claude Desktop than here"), "{refused}");
     }
     assert!(home.path("settings/lispbox/config.d/imported.json").exists() && file.exists());
+    // The folder of the settings lies in the home folder too.
+    let before = json!({"mcpServers": {"mail": mailbox(), "lispbox": {"command": "/old/lispbox", "env": {"HOME": "/elsewhere"}}}});
+    home.write("claude.json", &before.to_string());
+    for option in ["--move", "--remove"] {
+        let refused = with(&home, 2, &[&setup[..], &[option]].concat(), &[]);
+        assert!(refused.contains("lispbox has another HOME in Claude Desktop than here"), "{refused}");
+    }
+    assert_eq!(home.json("claude.json"), before);
 }
 
 #[test]
@@ -193,16 +296,32 @@ fn the_entry_names_what_stays_with_the_next_version() {
     let entry = run(&cached, &bin);
     assert_eq!(entry["command"], format!("{bin}/npx"));
     assert_eq!(entry["env"]["PATH"], format!("{bin}:/usr/bin:/bin:/usr/sbin:/sbin"));
+    // What starts in a terminal has the PATH of that.
+    let mut command = std::process::Command::new(&cached);
+    command.args(["setup", "claude-code"]).env_clear().env("HOME", home.0.path()).env("PATH", &bin);
+    assert!(command.output().expect("it runs").status.success());
+    let of_terminal = home.json(".claude.json")["mcpServers"]["lispbox"].clone();
+    assert_eq!((&of_terminal["command"], &of_terminal["env"]), (&json!(format!("{bin}/npx")), &Value::Null));
+    // A link that fnm removes with the terminal is followed.
+    std::fs::create_dir_all(home.path("run/fnm_multishells")).expect("a folder");
+    home.script("node/v22/bin/npx", "#!/bin/sh\n");
+    let link = home.path("run/fnm_multishells/77_1");
+    symlink(home.path("node/v22"), &link).expect("a link");
+    let entry = run(&cached, &format!("{}/bin", link.display()));
+    let real = std::fs::canonicalize(home.path("node/v22/bin")).expect("it is there").display().to_string();
+    assert_eq!(entry["command"], format!("{real}/npx"));
+    assert_eq!(entry["env"]["PATH"], format!("{real}:/usr/bin:/bin:/usr/sbin:/sbin"));
     // With another Node, it is that one; without, there is no such variable; one of a person's own stays.
     home.script("new/npx", "#!/bin/sh\n");
     let new = home.path("new").display().to_string();
     assert_eq!(again(&cached, &new)["env"]["PATH"], format!("{new}:/usr/bin:/bin:/usr/sbin:/sbin"));
     assert_eq!(again(&cellar, &new)["env"], Value::Null);
-    home.write(
-        CLAUDE,
-        &json!({"mcpServers": {"lispbox": {"command": "lispbox", "env": {"PATH": "/mine"}}}}).to_string(),
-    );
-    assert_eq!(again(&cached, &new)["env"]["PATH"], "/mine");
+    for mine in ["/mine", "/mine:/usr/bin:/bin:/usr/sbin:/sbin"] {
+        let lispbox = json!({"command": "/mine/lispbox", "env": {"PATH": mine}});
+        home.write(CLAUDE, &json!({"mcpServers": {"lispbox": lispbox}}).to_string());
+        assert_eq!(again(&cellar, &new)["env"]["PATH"], mine);
+        assert_eq!(again(&cached, &new)["env"]["PATH"], mine);
+    }
 }
 
 #[test]

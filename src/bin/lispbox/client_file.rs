@@ -10,6 +10,9 @@ use crate::client_json::{JsonText, has_comments_or_commas};
 use crate::client_toml;
 use crate::clients::Client;
 
+/// The reason why a file in JSON with comments is not rewritten, as a clause.
+pub const COMMENTS: &str = "it has comments or trailing commas, which would be lost";
+
 /// A file that is being changed.
 pub struct ClientFile {
     key: &'static str,
@@ -109,7 +112,7 @@ fn not_json(text: &str, problem: &serde_json::Error) -> String {
         return said.split(" at line ").next().unwrap_or_default().to_owned();
     }
     match read_document(text, "it.json") {
-        Ok(_) if has_comments_or_commas(text) => "it has comments or trailing commas, which would be lost".to_owned(),
+        Ok(_) if has_comments_or_commas(text) => COMMENTS.to_owned(),
         Ok(_) => format!("it is not plain JSON: {problem}"),
         Err(problem) => problem,
     }

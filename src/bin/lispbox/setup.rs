@@ -8,14 +8,14 @@ use lispbox::server::{Policy, Sources, usual_folder};
 use serde_json::Value;
 
 use crate::client_entry::{
-    Given, NAME, attached, entry, has_guards, has_other_settings, reads_elsewhere, switched_off,
+    Given, NAME, attached, entry, has_guards, has_other_settings, reads_elsewhere, shown, switched_off,
 };
-use crate::client_file::{ClientFile, by_hand, entry_lines};
+use crate::client_file::{COMMENTS, ClientFile, by_hand, entry_lines};
 use crate::clients::Client;
 use crate::config::counted;
 use crate::config::import::{leaves_out, printable};
 use crate::context::Problem;
-use crate::moved::Records;
+use crate::moved::{Records, absolute};
 use crate::moving::{Plan, Trial};
 use crate::output::{errln, outln};
 use crate::rewriting::{Change, change, check_writable, current, lock};
@@ -100,7 +100,7 @@ impl Setup {
         }
         copies.of_own.iter().for_each(|copy| outln!("the previous file of lispbox is {}", copy.display()));
         if edited.is_changed {
-            self.advise(client, &edited);
+            self.advise(client, &file, &edited);
         }
         Ok(())
     }
@@ -131,8 +131,18 @@ impl Setup {
 
     /// Says why a file cannot be changed, and what a person can do there instead.
     fn by_hand(&self, client: &Client, file: &Path, old: Option<&Value>, problem: &str) -> Problem {
+        let is_behind = match Records::read() {
+            Ok(records) => !records.of_file(client, file).is_empty(),
+            Err(problem) if self.is_removed() => return problem,
+            Err(_) => false,
+        };
         let by_hand = match self.entry(client, old) {
             Ok(entry) if !self.is_removed() => format!("add by hand:\n{}", by_hand(client, NAME, &entry)),
+            // Without lispbox, the client would have none of its servers.
+            _ if is_behind => {
+                let mend = if problem == COMMENTS { "take them out" } else { "mend that" };
+                format!("{mend}, and repeat: servers of {} are behind lispbox", client.title)
+            }
             _ => format!("remove `{}.{NAME}` by hand", client.key),
         };
         Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
@@ -182,7 +192,11 @@ impl Setup {
         {
             plan.notes.push(format!("`{}` is lispbox too, and stays; `--remove` removes it", printable(&other)));
         }
-        let mut edited = Edited { name, old, new, off, is_changed: servers != before.unwrap_or_default(), plan };
+        let records = if self.undo { Some(Records::read()?) } else { None };
+        let behind = records.iter().flat_map(|records| records.of_file(client, file));
+        let behind = behind.filter_map(|moved| moved.imported.clone()).collect();
+        let is_changed = servers != before.unwrap_or_default();
+        let mut edited = Edited { name, old, new, off, is_changed, behind, plan };
         let text = match edited.is_changed {
             true => Some(
                 now.with(&servers, &edited.plan.texts)
@@ -202,11 +216,10 @@ impl Setup {
                 has_other_settings(client, old).map_or(Ok(()), |reason| Err(Problem::Usage(reason)))
             }
             count if count > 0 && self.remove => Err(Problem::Usage(format!(
-                "{} of {} moved into lispbox, and would be lost to it; `lispbox setup {} --undo` puts {} back and \
-                 removes lispbox",
+                "{} of {} moved into lispbox, and would be lost to it; {} puts {} back and removes lispbox",
                 counted(count, "server"),
                 client.title,
-                client.name,
+                undo(client, file),
                 if count == 1 { "it" } else { "them" }
             ))),
             _ => Ok(()),
@@ -218,7 +231,11 @@ impl Setup {
         let state = if self.is_removed() { "does not have lispbox" } else { "has lispbox already" };
         outln!("{} {state}, in {}", client.title, file.display());
         if self.undo && edited.plan.notes.is_empty() && !self.dry_run {
-            outln!("it has its servers; what lispbox had of them is removed");
+            let stay = imported(&edited.behind);
+            match stay.is_empty() {
+                true => outln!("it has its servers; what lispbox had of them is removed"),
+                false => outln!("it has its servers; lispbox keeps {} too", stay.join(", ")),
+            }
         }
     }
 
@@ -236,11 +253,11 @@ impl Setup {
     }
 
     /// Says what to do after the change.
-    fn advise(&self, client: &Client, edited: &Edited) {
+    fn advise(&self, client: &Client, file: &Path, edited: &Edited) {
         let effect = if self.is_removed() { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
         if self.moves {
-            outln!("`lispbox setup {} --undo` takes this back; `lispbox doctor` says whether all is well", client.name);
+            outln!("{} takes this back; `lispbox doctor` says whether all is well", undo(client, file));
         }
         if edited.new.as_ref().is_some_and(|entry| !has_guards(entry)) {
             outln!(
@@ -248,6 +265,25 @@ impl Setup {
             );
         }
     }
+}
+
+/// Returns the command that takes back what was moved out of a file, for a message.
+fn undo(client: &Client, file: &Path) -> String {
+    let file = absolute(file);
+    let option = match client.user_file().is_some_and(|usual| absolute(&usual) == file) {
+        true => String::new(),
+        false if cfg!(windows) => format!(" --file \"{}\"", file.display()),
+        false => format!(" --file '{}'", file.display().to_string().replace('\'', r"'\''")),
+    };
+    format!("`lispbox setup {}{} --undo`", client.name, printable(&option))
+}
+
+/// Returns those of the named servers that are among the imported ones, for a message.
+fn imported(names: &[String]) -> Vec<String> {
+    let text = usual_folder().and_then(|folder| std::fs::read_to_string(folder.join("config.d/imported.json")).ok());
+    let root: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let stays = |name: &&String| root["mcpServers"].get(name.as_str()).is_some();
+    names.iter().filter(stays).map(|name| format!("`{}`", printable(name))).collect()
 }
 
 /// A client's entry for lispbox before and after the change, and what else changes.
@@ -259,25 +295,21 @@ struct Edited {
     off: Option<String>,
     /// Whether the client's file is another one then.
     is_changed: bool,
+    /// The names that lispbox gave to the servers that return.
+    behind: Vec<String>,
     plan: Plan,
 }
 
 impl Edited {
-    /// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
-    /// are not shown, because they may be secret.
+    /// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file, the values of variables
+    /// and what URLs have of passwords are not shown, because they may be secret.
     fn show(&self, client: &Client, heading: &str) {
         outln!("{heading}");
         let is_json = client.keeps_json();
         let lines = |entry: Option<&Value>| -> Vec<String> {
             let Some(entry) = entry else { return Vec::new() };
-            let mut entry = entry.clone();
-            for place in ["env", "headers"] {
-                for (_, value) in entry.get_mut(place).and_then(Value::as_object_mut).into_iter().flatten() {
-                    *value = "(not shown)".into();
-                }
-            }
             let indent = if is_json { "    " } else { "" };
-            entry_lines(client, &self.name, &entry).iter().map(|line| format!("{indent}{line}")).collect()
+            entry_lines(client, &self.name, &shown(entry)).iter().map(|line| format!("{indent}{line}")).collect()
         };
         let (old, new) = (lines(self.old.as_ref()), lines(self.new.as_ref()));
         let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
