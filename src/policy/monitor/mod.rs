@@ -60,7 +60,7 @@ pub struct Monitor {
     policy: Arc<Policy>,
     origins: Arc<Origins>,
     grants: Mutex<Grants>,
-    /// The calls that quotas count over a time.
+    /// The calls that limits count over a time.
     counts: Counts,
     /// Those of the current program.
     program: Mutex<Counts>,

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 struct Stored {
     version: u32,
     grants: Grants,
-    /// The times of calls that quotas count.
+    /// The times of calls that limits count.
     counts: Vec<Counted>,
 }
 

@@ -69,6 +69,8 @@ pub struct Counts(Mutex<HashMap<CountKey, VecDeque<Duration>>>);
 /// The key of a separate count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct CountKey {
+    /// The limit that counts. Stored texts may have it by its earlier name.
+    #[serde(alias = "quota")]
     limit: Source,
     per: Per,
     server: String,
