@@ -157,6 +157,16 @@ struct Turn {
     _room: RunPermit,
 }
 
+/// What has become of a program.
+pub(in crate::server) enum Conclusion {
+    /// It has ended, well or not.
+    Ended,
+    /// It waits for a person.
+    Waits(AskedRun),
+    /// It was not evaluated.
+    Refused,
+}
+
 impl Evaluations {
     pub(in crate::server) fn new(
         sandbox: Arc<dyn Sandbox>,
@@ -231,15 +241,15 @@ impl Evaluations {
         &self.runs
     }
 
-    /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation, and
-    /// the run, if it is suspended.
+    /// Runs a program, or resumes a run of it, and waits for its reply. Also returns the identity of the evaluation, and what
+    /// has become of the program.
     pub(in crate::server) async fn evaluate(
         &self,
         request: EvalRequest,
         resumed: Option<(Resumption, RunSession)>,
         key: Option<RunKey>,
         caller: Caller,
-    ) -> (Reply, Identity, Option<AskedRun>) {
+    ) -> (Reply, Identity, Conclusion) {
         let can_wait = caller.can_wait || self.outlives_request(key.is_some(), resumed.is_some());
         let caller = Caller { can_wait, ..caller };
         let number = self.count.fetch_add(1, Ordering::Relaxed);
@@ -260,11 +270,14 @@ impl Evaluations {
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
         };
-        let (reply, asked) = outcome.unwrap_or_else(|refused| (refused.reply(), None));
+        let (reply, conclusion) = match outcome {
+            Ok((reply, asked)) => (reply, asked.map_or(Conclusion::Ended, Conclusion::Waits)),
+            Err(refused) => (refused.reply(), Conclusion::Refused),
+        };
         log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);
         self.downstreams.report_redaction();
-        (reply, identity, asked)
+        (reply, identity, conclusion)
     }
 
     /// Returns whether a run outlives the request that evaluates it: it is stored, and a client that has gone can call again

@@ -240,7 +240,7 @@ impl Front {
         match named.further() {
             None => Ok(Some(program)),
             Some(_) if program.has_ended() => {
-                self.settings.unfinished.remove(&program);
+                self.settings.unfinished.forget(&program.identity);
                 Ok(None)
             }
             Some(argument) => Err(not_resumed(&format!(

@@ -18,7 +18,7 @@ use crate::server::admission::request::{Refused, advise_on_limit};
 use crate::server::admission::shutdown::SESSION_ENDS;
 use crate::server::audit::{Kind, Record};
 use crate::server::calls::activity::Activity;
-use crate::server::evaluations::{Evaluations, unwritten};
+use crate::server::evaluations::{Conclusion, Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::runs::AskedRun;
 use crate::server::system::offload;
@@ -102,7 +102,7 @@ impl Front {
         let record = self.record_of(Kind::Evaluation, context).with_outcome(&reply);
         let rendered = self.settings.replies.of(reply, self.settings.usual.output);
         let result = recorded(&self.evaluations, &self.settings, rendered, record).await;
-        Answer::Result { result, is_retriable: false }
+        Answer::Result { result, is_retriable: false, is_refused: false }
     }
 
     /// Evaluates a program, for as long as its client waits; then the program goes on.
@@ -182,12 +182,13 @@ impl Front {
             let is_in_session = caller.own.is_some() || request.session.is_some();
             let limits = request.limits.clone();
             let output = limits.output;
-            let (mut reply, identity, asked) = evaluations.evaluate(request, resumed, key, caller).await;
-            if let Some(asked) = asked {
+            let (mut reply, identity, conclusion) = evaluations.evaluate(request, resumed, key, caller).await;
+            let is_refused = matches!(conclusion, Conclusion::Refused);
+            if let Conclusion::Waits(asked) = conclusion {
                 let record = Record::of_evaluation(&identity, &reply);
                 return Answer::Waits { asked, reply: Box::new(reply), record: Box::new(record), output };
             }
-            let goes_on = reply.run.is_some();
+            let goes_on = reply.run.is_some() && !reply.made.is_empty();
             if let Some(failure) = &mut reply.failure {
                 advise_on_limit(failure, &limits, &most, goes_on);
             }
@@ -204,7 +205,7 @@ impl Front {
                 warn(&mut rendered.result, SESSION_ENDS.to_owned());
             }
             let result = recorded(&evaluations, &settings, rendered, record).await;
-            Answer::Result { result, is_retriable }
+            Answer::Result { result, is_retriable, is_refused }
         };
         (door, Box::pin(work))
     }
@@ -218,7 +219,13 @@ impl Front {
         let under_way = self.evaluations.shutdown().enter();
         let settings = Arc::clone(&self.settings);
         tokio::spawn(async move {
-            ending.keep(work.await, &settings.unfinished, &principal);
+            let answer = work.await;
+            let is_refused = matches!(answer, Answer::Result { is_refused: true, .. });
+            ending.keep(answer, &settings.unfinished, &principal);
+            if is_refused {
+                // Its run can go on as before.
+                settings.unfinished.forget(&run);
+            }
             drop((listed, under_way));
         });
     }
@@ -258,13 +265,13 @@ impl Front {
             }
         };
         let Some(answer) = outcome else {
-            self.settings.unfinished.remove(program);
+            self.settings.unfinished.forget(&program.identity);
             return Err(Refused::new("InternalError", "the reply of the program is lost; this is a bug in lispbox"));
         };
         program.is_returned();
         self.evaluations.runs().told(&program.identity);
         if !matches!(answer, Answer::Result { is_retriable: false, .. }) {
-            self.settings.unfinished.remove(program);
+            self.settings.unfinished.forget(&program.identity);
         }
         let (caller, _) = self.caller(program.principal.clone(), true, context)?;
         if let Some(own) = caller.own.filter(|own| !program.is_of(own)) {

@@ -39,6 +39,8 @@ pub(super) enum Answer {
         result: CallToolResult,
         /// True if `run` alone means a further attempt of the program from now on.
         is_retriable: bool,
+        /// True if the program was not evaluated.
+        is_refused: bool,
     },
     /// The program waits for a person.
     Waits { asked: AskedRun, reply: Box<Reply>, record: Box<Record>, output: u64 },
@@ -196,8 +198,8 @@ impl UnfinishedPrograms {
     }
 
     /// Forgets a program.
-    pub(super) fn remove(&self, program: &Unfinished) {
-        self.programs().retain(|known| known.identity != program.identity);
+    pub(super) fn forget(&self, identity: &str) {
+        self.programs().retain(|known| known.identity != identity);
     }
 }
 
@@ -249,7 +251,7 @@ mod tests {
 
     fn result(bytes: usize) -> Answer {
         let result = CallToolResult::success(vec![rmcp::model::ContentBlock::text("x".repeat(bytes))]);
-        Answer::Result { result, is_retriable: false }
+        Answer::Result { result, is_retriable: false, is_refused: false }
     }
 
     #[test]
