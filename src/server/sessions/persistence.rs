@@ -146,11 +146,14 @@ impl Persistence {
         patience: Duration,
     ) -> Result<Begin, Refused> {
         let key = entry.key();
+        let is_known = *lock(&entry.stored) != Stored::Nothing;
         match self.probe() {
             Err(problem) if self.does_without(entry, &problem) => return Ok(Begin::InMemory(problem)),
-            probed => probed.map_err(|problem| refused(&problem))?,
+            // A session that is not there needs no store yet.
+            Err(problem) if is_known => return Err(refused(&problem)),
+            _ => {}
         }
-        if *lock(&entry.stored) == Stored::Nothing {
+        if !is_known {
             // No other process knows it yet.
             return Ok(Begin::Leased(SessionLease { persistence: Arc::clone(self), key, held: None }));
         }
