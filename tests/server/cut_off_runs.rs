@@ -59,7 +59,8 @@ fn a_process_tells_of_what_an_earlier_one_did_not_end_and_programs_do_not_repeat
     let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
     let start = || Client::start(&configuration(folder.path()), &["--store", &store]);
     let mut client = start();
-    assert!(client.eval("(notes/add {:line \"0\"}) (/ 1 0)").text.starts_with("ArithmeticError"));
+    let fails = client.eval("(def kept 1) (notes/add {:line \"0\"}) (/ 1 0)");
+    let session = fails.handle().expect("a handle");
     let program = "(notes/add {:line \"1\"}) (notes/hold {:line \"2\"})";
     client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
     until(|| lines(folder.path(), "held") == ["2"]);
@@ -79,8 +80,9 @@ fn a_process_tells_of_what_an_earlier_one_did_not_end_and_programs_do_not_repeat
     let [cut_off, failed] =
         ["[\"waiting\" 1 [[\"notes/add\" 1] [\"notes/hold\" 1]]]", "[\"failed\" 0 [[\"notes/add\" 1]]]"];
     assert!(status.text.contains(cut_off) && status.text.contains(failed), "{}", status.text);
-    for (line, how) in [("0", "failed"), ("1", "was cut off")] {
-        let repeated = client.eval(&format!("(notes/add {{:line {line:?}}})"));
+    for (line, how, session) in [("0", "failed", Some(&session)), ("1", "was cut off", None)] {
+        let program = format!("(notes/add {{:line {line:?}}})");
+        let repeated = client.call("lisp_eval", json!({"program": program, "session": session}));
         assert!(repeated.text.starts_with("EffectRepeated: ") && repeated.text.contains(how), "{}", repeated.text);
     }
     assert_eq!(lines(folder.path(), "added"), ["0", "1"]);

@@ -95,7 +95,11 @@ impl Runs {
         self.failures.add(FailedRun {
             identity,
             principal: ended.entry.caller().to_owned(),
-            session: FailedIn { handle: ended.entry.handle.clone(), entry: Arc::downgrade(ended.entry) },
+            session: FailedIn {
+                handle: ended.entry.handle.clone(),
+                entry: Arc::downgrade(ended.entry),
+                is_elsewhere: false,
+            },
             status: reply.status,
             made: reply.made.clone(),
             calls,
@@ -123,7 +127,7 @@ impl Runs {
         self.failures.add(FailedRun {
             identity: ended.run.clone().unwrap_or_default(),
             principal: principal.to_owned(),
-            session: FailedIn { handle: session.clone(), entry: Arc::downgrade(ended.entry) },
+            session: FailedIn { handle: session.clone(), entry: Arc::downgrade(ended.entry), is_elsewhere: false },
             status: reply.status,
             made: Vec::new(),
             calls,

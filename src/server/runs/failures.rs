@@ -1,4 +1,5 @@
-//! The runs of this process that did not end well after they have made changes.
+//! The runs that did not end well after they have made changes: those of this process, and those of earlier ones that it has
+//! found in the store.
 //!
 //! Each is known here for an hour, so that a later program is told of it and does not repeat its changes by accident. A run
 //! that is not in a store is kept here as a whole. Both are bounded: of one principal and in all, the oldest are forgotten
@@ -74,6 +75,8 @@ pub(super) struct FailedIn {
     pub(super) handle: String,
     /// The session, for as long as it is in memory.
     pub(super) entry: Weak<Entry>,
+    /// True if it may be in the memory of another process.
+    pub(super) is_elsewhere: bool,
 }
 
 /// The calls of a run that asked for the same change.
@@ -109,7 +112,7 @@ impl FailedRun {
         FailedRun {
             identity: "run".to_owned(),
             principal: String::new(),
-            session: FailedIn { handle: String::new(), entry: Weak::new() },
+            session: FailedIn { handle: String::new(), entry: Weak::new(), is_elsewhere: false },
             status: Status::Error,
             made: Vec::new(),
             calls: [(key(server, tool, arguments), ChangedBy::default())].into(),
@@ -175,7 +178,8 @@ impl FailedRun {
 
     /// True if programs of this session come after it: it is its session, or that of a caller whose session is gone.
     fn concerns(&self, principal: &str, session: &str) -> bool {
-        self.principal == principal && (self.session.handle == session || self.session.entry.strong_count() == 0)
+        let FailedIn { handle, entry, is_elsewhere } = &self.session;
+        self.principal == principal && (handle == session || !is_elsewhere && entry.strong_count() == 0)
     }
 }
 
@@ -229,9 +233,15 @@ impl Failures {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Adds a run, in place of its earlier attempt, and forgets the oldest ones as the bounds require.
-    pub(super) fn add(&self, run: FailedRun) {
+    /// Adds a run, in place of its earlier attempt, and forgets the oldest ones as the bounds require. One that has ended well
+    /// keeps the reply that is here.
+    pub(super) fn add(&self, mut run: FailedRun) {
         let mut runs = self.runs();
+        if run.ended_well.is_some()
+            && let Some(known) = runs.iter_mut().find(|known| known.identity == run.identity)
+        {
+            (run.kept, run.reply_bytes) = (known.kept.take(), known.reply_bytes);
+        }
         runs.retain(|known| known.identity != run.identity && known.since.elapsed() < KNOWN);
         let principal = run.principal.clone();
         runs.push(run);
@@ -239,6 +249,13 @@ impl Failures {
             runs.remove(oldest);
         }
         self.count.store(runs.len(), Ordering::Release);
+    }
+
+    /// Adds a run of an earlier process, unless it is known by what it did in this one.
+    pub(super) fn add_found(&self, run: FailedRun) {
+        if !self.runs().iter().any(|known| known.identity == run.identity) {
+            self.add(run);
+        }
     }
 
     /// Forgets a run that has ended well.
@@ -307,7 +324,8 @@ impl Failures {
     /// Returns the latest run that was cut off in a session without a reply, once.
     pub(super) fn untold(&self, principal: &str, session: &str) -> Option<CutOff> {
         self.among(|mut runs| {
-            let run = runs.rfind(|run| run.is_untold && run.concerns(principal, session))?;
+            let is_of = |run: &FailedRun| run.principal == principal && run.session.is_elsewhere;
+            let run = runs.rfind(|run| run.is_untold && (run.concerns(principal, session) || is_of(run)))?;
             run.is_untold = false;
             Some(CutOff { run: run.identity.clone(), made: run.made.clone() })
         })
@@ -427,7 +445,7 @@ mod tests {
         FailedRun {
             identity: format!("{principal}-{at}"),
             principal: principal.to_owned(),
-            session: FailedIn { handle: "s".to_owned(), entry: Weak::new() },
+            session: FailedIn { handle: "s".to_owned(), entry: Weak::new(), is_elsewhere: false },
             kept: Some(Box::new(StoredRun::begun("s", run, None, start))),
             ..FailedRun::of_one_call("mail", "send", r#"{"a":1,"b":2}"#)
         }
@@ -492,5 +510,38 @@ mod tests {
         assert!(claimed.is_some() && failures.claim("ann-0", "ann").is_some_and(|claimed| claimed.is_err()));
         drop(claimed);
         assert!(failures.claim("ann-0", "ann").is_some_and(|claimed| claimed.is_ok()));
+    }
+
+    #[test]
+    fn a_slow_further_attempt_that_ends_well_keeps_its_reply() {
+        let failures = Failures::default();
+        failures.add(run("ann", 0, ""));
+        failures.add(FailedRun { ended_well: Some("digest".to_owned()), kept: None, ..run("ann", 0, "") });
+        assert!(failures.kept("ann-0", "ann").is_some());
+        failures.add(FailedRun { kept: None, ..run("ann", 0, "") });
+        assert!(failures.kept("ann-0", "ann").is_none(), "it is in the store");
+    }
+
+    #[test]
+    fn what_a_process_knows_of_a_run_is_not_replaced_by_what_it_finds() {
+        let failures = Failures::default();
+        failures.add(run("ann", 0, ""));
+        let found = |at, is_elsewhere| {
+            let session = FailedIn { handle: "t".to_owned(), entry: Weak::new(), is_elsewhere };
+            FailedRun { session, kept: None, is_untold: true, ..run("ann", at, "") }
+        };
+        failures.add_found(found(0, false));
+        assert!(failures.kept("ann-0", "ann").is_some() && failures.untold("ann", "s").is_none());
+        // That of a dead process concerns all sessions; that of another one its own, but its end is told of in any.
+        let stops = |session: &str, found: FailedRun| {
+            let failures = Failures::default();
+            failures.add_found(found);
+            let program = FollowingProgram { session: session.to_owned(), ..program("ann", "d") };
+            let stopped = failures.stop(&program, ("mail", "send"), r#"{"a":1,"b":2}"#, true).is_some();
+            (stopped, failures.untold("ann", session).is_some())
+        };
+        assert_eq!(stops("s", found(1, false)), (true, true));
+        assert_eq!(stops("s", found(1, true)), (false, true));
+        assert_eq!(stops("t", found(1, true)), (true, true));
     }
 }
