@@ -18,6 +18,7 @@ mod end_to_end;
 mod first_use;
 mod found_commands;
 mod local_page;
+mod moved_servers;
 mod pages;
 mod recorded_clients;
 mod rehearsals;

@@ -1,10 +1,9 @@
 //! The records of the servers that `setup --move` has taken out of clients: what `--undo` puts back.
 
-use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use lispbox::server::usual_folder;
+use lispbox::server::{server_namespace, usual_folder};
 use serde_json::{Map, Value, json};
 
 use crate::clients::{CLIENTS, Client};
@@ -34,6 +33,34 @@ impl Moved {
     pub fn is_of(&self, file: &Path) -> bool {
         let same = |file: &Path| std::fs::canonicalize(file).ok();
         self.file == absolute(file) || same(&self.file).is_some_and(|known| same(file) == Some(known))
+    }
+
+    /// Returns true if a server of lispbox with this name and origin is the one that was taken out of a client. Earlier
+    /// records do not name one that lispbox had before.
+    pub fn is(&self, client: &Client, name: &str, origin: Option<&Origin>) -> bool {
+        let is_named = |known: &str| namespace(known) == namespace(name);
+        let is_from = |origin: &Origin| {
+            origin.key == format!("{}.{}", client.key, self.name) && self.is_of(Path::new(&origin.file))
+        };
+        match &self.imported {
+            Some(imported) => is_named(imported),
+            None => is_named(&self.name) || origin.is_some_and(is_from),
+        }
+    }
+}
+
+/// The place in a client's file from which a server was imported.
+pub struct Origin {
+    pub file: String,
+    /// The path of keys in the file.
+    pub key: String,
+}
+
+impl Origin {
+    /// Reads what the file of imported servers says.
+    pub fn of(origin: &Value) -> Option<Origin> {
+        let text = |key: &str| origin.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Origin { file: text("file")?, key: text("key")? })
     }
 }
 
@@ -75,20 +102,17 @@ impl Records {
     }
 
     /// Returns the client out of which an imported server was taken, if it was.
-    pub fn client_of(&self, imported: &str) -> Option<&'static Client> {
-        let names = |moved: &Moved| moved.imported.as_deref() == Some(imported);
-        self.of.iter().find(|(_, moved)| moved.iter().any(names)).map(|(client, _)| *client)
+    pub fn client_of(&self, imported: &str, origin: Option<&Origin>) -> Option<&'static Client> {
+        let has = |(client, moved): &&(&'static Client, Vec<Moved>)| {
+            moved.iter().any(|moved| moved.is(client, imported, origin))
+        };
+        self.of.iter().find(has).map(|(client, _)| *client)
     }
 
     /// Returns true if an imported server was added by a move.
     pub fn has_added(&self, imported: &str) -> bool {
         let added = |moved: &Moved| moved.is_added && moved.imported.as_deref() == Some(imported);
         self.of.iter().any(|(_, moved)| moved.iter().any(added))
-    }
-
-    /// Returns the names of all imported servers that a record names.
-    pub fn imported(&self) -> BTreeSet<&str> {
-        self.of.iter().flat_map(|(_, moved)| moved).filter_map(|moved| moved.imported.as_deref()).collect()
     }
 
     /// Returns the file of the record of a client.
@@ -116,6 +140,10 @@ pub fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
+fn namespace(name: &str) -> String {
+    server_namespace(name).unwrap_or_else(|_| name.to_owned())
+}
+
 fn path(folder: &Path, client: &Client) -> PathBuf {
     folder.join(format!("{}.json", client.name))
 }
@@ -138,7 +166,11 @@ fn read(file: &Path, client: &Client) -> Result<Vec<Moved>, Problem> {
         Some(servers) => Some(of_usual_file(servers.as_object()?, client)),
         None => root.get("moved")?.as_array()?.iter().map(moved).collect(),
     });
-    moved.ok_or_else(|| Problem::Failed(format!("{}: it is not a record of moved servers", file.display())))
+    moved.ok_or_else(|| Problem::Failed(format!(
+            "{}: it is not a record of moved servers; move it away; the `.backup` beside the file of {} has the servers",
+            file.display(),
+            client.title
+        )))
 }
 
 fn moved(record: &Value) -> Option<Moved> {

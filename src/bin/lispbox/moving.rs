@@ -17,7 +17,7 @@ use crate::client_entry::switched_off;
 use crate::client_file::ClientFile;
 use crate::clients::Client;
 use crate::config::counted;
-use crate::config::import::{Moving, printable};
+use crate::config::import::{Merged, Moving, printable};
 use crate::config::imported::Server;
 use crate::context::Problem;
 use crate::demo::costs::Cost;
@@ -90,7 +90,7 @@ impl Trial {
     pub fn run(client: &'static Client, file: &Path, text: &str) -> Result<Trial, Problem> {
         let now = read(text, client, file)?;
         // What cannot be read is said before any server is started.
-        Records::read()?;
+        let records = Records::read()?;
         let mut moving = Moving::of(client, file, now.root())?;
         let servers = moving.servers();
         match moving.of_projects() {
@@ -108,7 +108,11 @@ impl Trial {
         let mut tried = Vec::new();
         let mut is_refused = false;
         for server in &servers {
-            let added = server.ours.as_ref().map_err(Clone::clone).and_then(|ours| Ok((ours, moving.add(ours)?.0)));
+            let added = server
+                .ours
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|ours| Ok((ours, moving.add(ours, &records)?.name)));
             match added {
                 Ok((ours, _)) if switched_off(&Value::Object(ours.fields.clone())).is_some() => {
                     stays(&server.name, client, "it is switched off there")
@@ -163,8 +167,13 @@ impl Plan {
                 plan.notes.push(format!("  {}: stays in {}: it changed meanwhile", printable(name), client.title));
                 continue;
             }
-            let (imported, is_new) = moving.add(ours).map_err(Problem::Failed)?;
-            record.retain(|moved| moved.name != *name || !moved.is_of(file));
+            let Merged { name: imported, is_new, note } = moving.add(ours, &records).map_err(Problem::Failed)?;
+            plan.notes.extend(note);
+            // Another server that had this name before keeps its record.
+            record.retain(|moved| {
+                let is_same = moved.entry == *theirs || (!is_new && moved.imported.as_ref() == Some(&imported));
+                moved.name != *name || !moved.is_of(file) || !is_same
+            });
             record.push(Moved {
                 file: absolute(file),
                 name: name.clone(),
@@ -223,6 +232,19 @@ impl Plan {
                     continue;
                 }
                 Some(_) => {}
+                None if plan.returned.contains_key(&moved.name) => {
+                    // It was moved after another server of that name.
+                    let imported = moved.imported.clone().unwrap_or_default();
+                    let is_taken = |servers: &Map<String, Value>| servers.contains_key(&imported);
+                    let (name, title) = (printable(&moved.name), client.title);
+                    if imported.is_empty() || is_taken(&plan.returned) || now.servers().is_some_and(is_taken) {
+                        plan.notes.push(format!("  {name}: not put back, {title} has another server of that name"));
+                        record.push(moved);
+                        continue;
+                    }
+                    plan.notes.push(format!("  {name}: put back as {}, beside the other one", printable(&imported)));
+                    plan.returned.insert(imported, moved.entry.clone());
+                }
                 None => {
                     plan.returned.insert(moved.name.clone(), moved.entry.clone());
                     plan.texts.extend(moved.text.clone().map(|text| (moved.name.clone(), text)));
@@ -235,7 +257,7 @@ impl Plan {
         let mut is_changed = false;
         for moved in &back {
             let Some(imported) = moved.imported.as_deref().filter(|_| moved.is_added) else { continue };
-            let Some(entry) = moving.entry(imported).filter(|_| !records.imported().contains(imported)) else {
+            let Some(entry) = moving.entry(imported).filter(|_| records.client_of(imported, None).is_none()) else {
                 continue;
             };
             if moved.ours.as_ref().is_some_and(|ours| ours != entry) {

@@ -15,7 +15,7 @@ use crate::client_entry::starts_lispbox;
 use crate::client_json::JsonText;
 use crate::clients::{CLIENTS, Client};
 use crate::context::Problem;
-use crate::moved::{Records, absolute};
+use crate::moved::{Origin, Records, absolute};
 use crate::output::{errln, outln};
 use crate::rewriting::{lock, replace};
 
@@ -89,7 +89,7 @@ impl Import {
         let mut counts = Counts::default();
         let mut broken: Vec<&Path> = Vec::new();
         for source in &sources {
-            if !source.take_up(&mut imported, sees_all, &mut counts) {
+            if !source.take_up(&mut imported, records.as_ref(), sees_all, &mut counts) {
                 broken.push(&source.file);
             }
         }
@@ -160,9 +160,9 @@ impl Import {
         if !unclaimed.is_empty() {
             outln!("imported before");
         }
-        for Unclaimed { name, file } in unclaimed {
+        for Unclaimed { name, origin } in unclaimed {
             let shown = printable(&name);
-            let reason = match file.as_deref().map(Path::new) {
+            let reason = match origin.as_ref().map(|origin| Path::new(&origin.file)) {
                 Some(file) if broken.contains(&file) => Some(format!("{} cannot be read", file.display())),
                 Some(file) if sources.iter().all(|source| source.file != file) => {
                     Some(format!("{} was not read", file.display()))
@@ -186,7 +186,10 @@ impl Import {
 
 impl Source {
     /// Merges the servers of the file and shows each; returns false if something could not be read.
-    fn take_up(&self, imported: &mut Imported, sees_all: bool, counts: &mut Counts) -> bool {
+    fn take_up(&self, imported: &mut Imported, records: Option<&Records>, sees_all: bool, counts: &mut Counts) -> bool {
+        let is_moved = |name: &str, origin: Option<&Origin>| {
+            records.is_some_and(|records| records.client_of(name, origin).is_some())
+        };
         let root = match &self.root {
             Ok(None) => return true,
             Ok(Some(root)) => root,
@@ -212,7 +215,7 @@ impl Source {
             let taken = match self.ours(&server) {
                 Ok(fields) => {
                     let server = Server { fields, ..server };
-                    imported.take_up(self.client.name, &self.file.to_string_lossy(), server, sees_all)
+                    imported.take_up(self.client.name, &self.file.to_string_lossy(), server, sees_all, &is_moved)
                 }
                 Err(problem) => Taken::Wrong(problem),
             };
@@ -317,6 +320,16 @@ pub struct Movable {
     pub is_excluded: bool,
 }
 
+/// A server as it was merged into the imported ones.
+pub struct Merged {
+    /// The name that it has there.
+    pub name: String,
+    /// True if it was not there before.
+    pub is_new: bool,
+    /// What is to be said about it.
+    pub note: Option<String>,
+}
+
 /// The file of lispbox with imported servers, and what a client has for it.
 #[derive(Clone)]
 pub struct Moving {
@@ -371,17 +384,30 @@ impl Moving {
         servers.into_iter().filter(|server| !starts_lispbox(&Value::Object(server.fields.clone())))
     }
 
-    /// Merges a server into the imported ones; returns the name that it has there and whether it is new.
+    /// Merges a server into the imported ones. `records` says which of those stay as they are.
     ///
     /// # Errors
     /// Returns why it cannot be used.
-    pub fn add(&mut self, server: &Server) -> Result<(String, bool), String> {
-        let (client, file) = (self.source.client.name, self.source.file.to_string_lossy().into_owned());
-        match self.imported.take_up(client, &file, server.clone(), true) {
-            Taken::Added(name) => Ok((name, true)),
-            Taken::Changed(name, _) | Taken::Same(name) => Ok((name, false)),
-            Taken::Wrong(problem) => Err(problem),
-        }
+    pub fn add(&mut self, server: &Server, records: &Records) -> Result<Merged, String> {
+        let (client, file) = (self.source.client, self.source.file.to_string_lossy().into_owned());
+        let is_moved = |name: &str, origin: Option<&Origin>| records.client_of(name, origin).is_some();
+        let shown = printable(&server.name);
+        let renamed = |name: &str| {
+            let there = printable(name);
+            (name != server.name)
+                .then(|| format!("  {shown}: is {there} in lispbox, where another server has its name"))
+        };
+        // What a person has written there stays.
+        Ok(match self.imported.take_up(client.name, &file, server.clone(), false, &is_moved) {
+            Taken::Added(name) => Merged { note: renamed(&name), name, is_new: true },
+            Taken::Same(name) => Merged { note: renamed(&name), name, is_new: false },
+            Taken::Changed(name, keys) => {
+                let (keys, title) = (printable(&keys.join(", ")), client.title);
+                let note = format!("  {shown}: lispbox had it with another {keys}, and takes over that of {title}");
+                Merged { name, is_new: false, note: Some(note) }
+            }
+            Taken::Wrong(problem) => return Err(problem),
+        })
     }
 
     /// Returns the entry of an imported server.
@@ -417,7 +443,7 @@ pub fn leaves_out(client: &'static Client, root: &Value, name: &str) -> Option<&
 
 /// Shows the servers that `setup --move` has taken out of clients, and returns the others.
 fn unmoved(unclaimed: Vec<Unclaimed>, records: Option<&Records>) -> Vec<Unclaimed> {
-    let client = |server: &Unclaimed| records?.client_of(&server.name);
+    let client = |server: &Unclaimed| records?.client_of(&server.name, server.origin.as_ref());
     let (moved, others): (Vec<Unclaimed>, Vec<Unclaimed>) =
         unclaimed.into_iter().partition(|server| client(server).is_some());
     if !moved.is_empty() {

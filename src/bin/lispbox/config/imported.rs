@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use lispbox::server::{Configuration, server_namespace};
 use serde_json::{Map, Value, json};
 
+use crate::moved::Origin;
+
 /// The key under which the origin of each server is recorded; the configuration ignores it.
 const ORIGINS: &str = "importedFrom";
 
@@ -51,8 +53,8 @@ pub enum Taken {
 /// An imported server that no file contained this time.
 pub struct Unclaimed {
     pub name: String,
-    /// The file from which it was imported, if recorded.
-    pub file: Option<String>,
+    /// The place from which it was imported, if recorded.
+    pub origin: Option<Origin>,
 }
 
 /// The imported servers, into which further ones are merged.
@@ -118,18 +120,32 @@ impl Imported {
     }
 
     /// Merges a server of a client's file. An existing entry of that name without a recorded origin is taken over only
-    /// if `may_adopt` is true.
-    pub fn take_up(&mut self, client: &str, file: &str, server: Server, may_adopt: bool) -> Taken {
+    /// if `may_adopt` is true. One for which `is_moved` is true is the only one of that server, and stays as it is.
+    pub fn take_up(
+        &mut self,
+        client: &str,
+        file: &str,
+        server: Server,
+        may_adopt: bool,
+        is_moved: &dyn Fn(&str, Option<&Origin>) -> bool,
+    ) -> Taken {
         let Server { name, key, fields, .. } = server;
         if let Err(problem) = acceptable(&name, &fields) {
             return Taken::Wrong(problem);
         }
         let origin = json!({"file": file, "key": key});
         let is_free = |imported: &Imported, name: &str| !imported.claimed.contains(name);
-        let of_origin = self
-            .origins
-            .iter()
-            .find(|(known, from)| **from == origin && self.servers.contains_key(*known) && is_free(self, known));
+        let is_same = |imported: &Imported, name: &str| {
+            let before = imported.servers.get(name);
+            before.is_some_and(|entry| *entry == with_own_keys(&fields, before))
+        };
+        let may_change = |imported: &Imported, name: &str| {
+            is_free(imported, name) && !is_moved(name, imported.origin(name).as_ref())
+        };
+        let of_origin = self.origins.iter().find(|(known, from)| {
+            let is_there = **from == origin && self.servers.contains_key(*known);
+            is_there && (may_change(self, known) || (is_free(self, known) && is_same(self, known)))
+        });
         if let Some((known, _)) = of_origin {
             let known = known.clone();
             return self.update(known, &fields, origin);
@@ -137,16 +153,16 @@ impl Imported {
         let numbered = (2..).map(|number| format!("{name}-{client}-{number}"));
         for candidate in [name.clone(), format!("{name}-{client}")].into_iter().chain(numbered) {
             let Some(known) = self.servers.keys().find(|known| is_one_namespace(known, &candidate)).cloned() else {
-                self.servers.insert(candidate.clone(), Value::Object(fields));
+                self.servers.insert(candidate.clone(), Value::Object(fields.clone()));
                 self.claim(&candidate, origin);
                 return Taken::Added(candidate);
             };
-            let is_same = self.servers.get(&known) == Some(&with_own_keys(&fields, self.servers.get(&known)));
+            let is_same = is_same(self, &known);
             let is_unsaid = !self.origins.contains_key(&known);
             if is_same && !is_free(self, &known) {
                 return Taken::Same(known);
             }
-            if is_same || (is_unsaid && may_adopt && is_free(self, &known)) {
+            if is_same || (is_unsaid && may_adopt && may_change(self, &known)) {
                 return self.update(known, &fields, origin);
             }
         }
@@ -186,8 +202,12 @@ impl Imported {
     /// The servers that no file contained.
     pub fn unclaimed(&self) -> Vec<Unclaimed> {
         let names = self.servers.keys().filter(|name| !self.claimed.contains(*name));
-        let file = |name: &String| Some(self.origins.get(name)?.get("file")?.as_str()?.to_owned());
-        names.map(|name| Unclaimed { name: name.clone(), file: file(name) }).collect()
+        names.map(|name| Unclaimed { name: name.clone(), origin: self.origin(name) }).collect()
+    }
+
+    /// The place from which a server was imported, if recorded.
+    fn origin(&self, name: &str) -> Option<Origin> {
+        Origin::of(self.origins.get(name)?)
     }
 
     /// The entry of a server.
@@ -240,7 +260,7 @@ mod tests {
     fn take(imported: &mut Imported, file: &str, name: &str, command: &str) -> Taken {
         let fields = Map::from_iter([("command".to_owned(), json!(command))]);
         let server = Server { name: name.to_owned(), key: format!("mcpServers.{name}"), project: None, fields };
-        imported.take_up("cursor", file, server, true)
+        imported.take_up("cursor", file, server, true, &|_, _| false)
     }
 
     /// As the next import reads it.

@@ -1,0 +1,92 @@
+//! Servers that `setup --move` has taken out of clients: nothing else takes their place.
+#![cfg(unix)]
+
+use serde_json::{Value, json};
+
+use crate::desktop::{CLAUDE, Home, LISPBOX, mailbox};
+
+const IMPORTED: &str = ".config/lispbox/config.d/imported.json";
+const CURSOR: &str = ".cursor/mcp.json";
+
+/// Another server than the mailbox.
+fn other() -> Value {
+    json!({"command": "sh", "args": ["-c", format!("exec '{LISPBOX}' sample-mailbox")]})
+}
+
+fn names(home: &Home, file: &str) -> Vec<String> {
+    let root = home.json(file);
+    root["mcpServers"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+#[test]
+fn those_of_an_earlier_record_stay_when_others_are_removed() {
+    let home = Home::new();
+    let cursor = home.write(CURSOR, &json!({"mcpServers": {"lispbox": {"command": LISPBOX}}}).to_string());
+    let from = |key: &str| json!({"file": cursor, "key": format!("mcpServers.{key}")});
+    let imported = json!({
+        "mcpServers": {"mail": mailbox(), "post-cursor": mailbox(), "new": mailbox(), "gone": mailbox()},
+        "importedFrom": {"mail": from("mail"), "post-cursor": from("post"), "new": from("new"), "gone": from("gone")},
+    });
+    home.write(IMPORTED, &imported.to_string());
+    // The names of servers that lispbox had before were not recorded.
+    let (before, added) = (json!({"entry": mailbox()}), json!({"entry": mailbox(), "imported": "new"}));
+    let record = json!({"servers": {"mail": before, "post": before, "new": added}});
+    home.write(".config/lispbox/moved/cursor.json", &record.to_string());
+    home.ends(0, &["doctor"]);
+    let pruned = home.ends(0, &["config", "import", "--prune"]);
+    for name in ["mail", "post-cursor", "new"] {
+        assert!(pruned.contains(&format!("  {name}: kept, moved here from Cursor\n")), "{pruned}");
+    }
+    assert_eq!(names(&home, IMPORTED), ["mail", "post-cursor", "new"], "{pruned}");
+}
+
+#[test]
+fn another_server_of_the_name_gets_a_name_of_its_own() {
+    for imports_first in [true, false] {
+        let home = Home::new();
+        home.write(CLAUDE, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+        home.ends(0, &["setup", "claude-desktop", "--move"]);
+        let mut root = home.json(CLAUDE);
+        root["mcpServers"]["mail"] = other();
+        home.write(CLAUDE, &root.to_string());
+        if imports_first {
+            let imported = home.ends(0, &["config", "import"]);
+            assert!(imported.contains("  mail: added as mail-claude-desktop, since another server has"), "{imported}");
+            let again = home.ends(0, &["config", "import"]);
+            assert!(again.contains("  mail: already present\n"), "{again}");
+        }
+        let moved = home.ends(0, &["setup", "claude-desktop", "--move"]);
+        let note = "  mail: is mail-claude-desktop in lispbox, where another server has its name\n";
+        assert!(moved.contains(note), "{moved}");
+        let imported = home.json(IMPORTED)["mcpServers"].clone();
+        assert_eq!(imported, json!({"mail": mailbox(), "mail-claude-desktop": other()}));
+        home.ends(0, &["doctor"]);
+        let undone = home.ends(0, &["setup", "claude-desktop", "--undo"]);
+        assert!(undone.contains("  mail: put back as mail-claude-desktop, beside the other one\n"), "{undone}");
+        assert_eq!(home.json(CLAUDE)["mcpServers"], imported);
+        // What lispbox had from an import before stays.
+        let left: &[&str] = if imports_first { &["mail-claude-desktop"] } else { &[] };
+        assert_eq!(names(&home, IMPORTED), left);
+    }
+}
+
+#[test]
+fn what_a_person_has_written_for_lispbox_stays_beside_them() {
+    let home = Home::new();
+    home.write(IMPORTED, &json!({"mcpServers": {"mail": other()}}).to_string());
+    home.write(CLAUDE, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+    let moved = home.ends(0, &["setup", "claude-desktop", "--move"]);
+    let note = "  mail: is mail-claude-desktop in lispbox, where another server has its name\n";
+    assert!(moved.contains(note), "{moved}");
+    assert_eq!(home.json(IMPORTED)["mcpServers"], json!({"mail": other(), "mail-claude-desktop": mailbox()}));
+    home.ends(0, &["setup", "claude-desktop", "--undo"]);
+    assert_eq!(home.json(IMPORTED)["mcpServers"], json!({"mail": other()}));
+    // One that was imported from the client follows it, and that is said.
+    home.ends(0, &["config", "import"]);
+    let mut root = home.json(CLAUDE);
+    root["mcpServers"]["mail"]["env"] = json!({"X": "1"});
+    home.write(CLAUDE, &root.to_string());
+    let moved = home.ends(0, &["setup", "claude-desktop", "--move"]);
+    let note = "  mail: lispbox had it with another env, and takes over that of Claude Desktop\n";
+    assert!(moved.contains(note), "{moved}");
+}
