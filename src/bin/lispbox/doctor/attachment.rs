@@ -171,6 +171,9 @@ impl Attachment<'_> {
         }
         let differs = |name: &&&str| theirs.variables.get(**name) != here.variables.get(**name);
         match names.iter().find(differs) {
+            Some(name) if here.variables.contains_key(*name) && theirs.variables.contains_key(*name) => {
+                format!("make `{name}` the same in both, here and in its entry in {file}")
+            }
             Some(name) if here.variables.contains_key(*name) => {
                 format!("give `{name}` to its entry in {file} as well, in `env`, or unset it here")
             }
