@@ -107,7 +107,6 @@ fn a_file_that_cannot_be_read_is_broken_whatever_the_reason() {
     for (content, why) in [
         (&*wide, "it is in UTF-16"),
         (b"{\"mcpServers\": {\"caf\xe9\": {}}}", "it is not in UTF-8"),
-        (b"", "it is empty"),
         (b"{\"mcpServers\": {", "not closed"),
         (b"[]", "expected an object"),
         (b"{\"mcpServers\": []}", "expected an object in `mcpServers`"),
@@ -117,6 +116,7 @@ fn a_file_that_cannot_be_read_is_broken_whatever_the_reason() {
         std::fs::write(&file, content).expect("written");
         let broken = examined(&home, 1, &[]);
         has_line(&broken, "broken  Cursor: its configuration ", &[&file.display().to_string(), why]);
+        assert!(broken.contains("; correct it\n"), "{broken}");
         assert!(!broken.contains("none found") && !broken.contains("all is well"), "{broken}");
     }
     let home = Home::new();
@@ -128,6 +128,42 @@ fn a_file_that_cannot_be_read_is_broken_whatever_the_reason() {
     // Comments are no reason: clients read them.
     home.write("nowhere", "\u{feff}{\"mcpServers\": {}} // mine");
     has_line(&examined(&home, 0, &[]), "        Claude Code: not attached", &[]);
+}
+
+#[test]
+fn a_file_is_read_as_setup_reads_it() {
+    // An empty file counts as none, and half of a surrogate pair elsewhere says nothing about servers.
+    for text in ["", " \n", r#"{"cut": ["\ud83d"], "mcpServers": {}}"#] {
+        let home = Home::new();
+        home.write(CURSOR, text);
+        has_line(&examined(&home, 0, &[]), "        Cursor: not attached; `lispbox setup cursor` attaches it", &[]);
+        home.ends(0, &["setup", "cursor"]);
+        has_line(&examined(&home, 0, &[]), "ok      Cursor: attached", &[]);
+    }
+    // Clients read these, and `setup` does not change them.
+    for (text, why) in [
+        (r#"{"mcpServers": {"a": {}, "a": {}}}"#, "`a`"),
+        (r#"{"mcpServers": null}"#, "expected an object in `mcpServers`"),
+        (r#"{"mcpServers": {}} // mine"#, "it has comments"),
+    ] {
+        let home = Home::new();
+        let file = home.write(CURSOR, text).display().to_string();
+        let by_hand =
+            "        Cursor: not attached; `lispbox setup cursor` says what to add by hand, since it cannot change ";
+        has_line(&examined(&home, 0, &[]), by_hand, &[&file, why]);
+        let refused = home.ends(1, &["setup", "cursor"]);
+        assert!(refused.contains(why) && refused.contains("add by hand"), "{refused}");
+    }
+}
+
+#[test]
+fn an_entry_that_is_off_counts_for_nothing_beside_one_that_works() {
+    let home = Home::new();
+    let off = entry(json!({"disabled": true, "env": {"LISPBOX_STORE": "memory"}}));
+    home.write(CURSOR, &json!({"mcpServers": {"lispbox": off, "second": entry(json!({}))}}).to_string());
+    let well = examined(&home, 0, &[]);
+    has_line(&well, "ok      Cursor: attached", &[]);
+    assert!(well.contains("all is well"), "{well}");
 }
 
 #[test]
@@ -165,6 +201,11 @@ fn a_client_whose_lispbox_reads_or_keeps_elsewhere_than_the_terminal_is_broken()
         // The other way round.
         let broken = examined(&home, 1, &[]);
         has_line(&broken, "broken  Cursor's lispbox ", &[&here, &format!("set `{variable}` here as well")]);
+        // Both have it, with different values.
+        home.write(CURSOR, &servers(&entry(json!({"env": {variable: "/elsewhere"}}))));
+        let broken = examined(&home, 1, &[(variable, value)]);
+        let mend = format!("make `{variable}` the same in both, here and in its entry in {}", place(CURSOR));
+        has_line(&broken, "broken  Cursor's lispbox ", &[&here, &mend]);
         // What the client puts in cannot be told.
         home.write(CURSOR, &servers(&entry(json!({"env": {variable: "${env:HOME}/x"}}))));
         examined(&home, 0, &[]);
@@ -291,5 +332,9 @@ fn moved_servers_that_nobody_has_any_more_are_named() {
     home.write(CURSOR, &attached.to_string());
     home.write(".config/lispbox/moved/cursor.json", "{");
     let broken = examined(&home, 1, &[]);
-    has_line(&broken, "broken  Cursor: the record of its moved servers cannot be read: ", &["moved/cursor.json"]);
+    let mend = "move it away; the `.backup` beside the file of Cursor has the servers";
+    has_line(&broken, "broken  Cursor: the record of its moved servers cannot be read: ", &["moved/cursor.json", mend]);
+    for arguments in [&["config", "import"][..], &["setup", "cursor", "--undo"]] {
+        assert!(home.ends(1, arguments).contains(mend));
+    }
 }

@@ -1,9 +1,11 @@
-//! Servers that `setup --move` has taken out of clients: nothing else takes their place.
+//! Servers that `setup --move` has taken out of clients: nothing else takes their place, and `doctor` accounts for each.
 #![cfg(unix)]
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::desktop::{CLAUDE, Home, LISPBOX, mailbox};
+use crate::desktop::{CLAUDE, Home, LISPBOX, mailbox, said};
 
 const IMPORTED: &str = ".config/lispbox/config.d/imported.json";
 const CURSOR: &str = ".cursor/mcp.json";
@@ -16,6 +18,66 @@ fn other() -> Value {
 fn names(home: &Home, file: &str) -> Vec<String> {
     let root = home.json(file);
     root["mcpServers"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+#[test]
+fn those_of_each_file_are_compared_with_that_file() {
+    for (client, key, file, title) in [
+        ("vscode", "servers", ".config/Code - Insiders/User/mcp.json", "VS Code Insiders".to_owned()),
+        ("cursor", "mcpServers", "work/mcp.json", "Cursor (FILE)".to_owned()),
+    ] {
+        let home = Home::new();
+        let place = home.write(file, &json!({key: {"mail": mailbox()}}).to_string()).display().to_string();
+        let title = title.replace("FILE", &place);
+        home.ends(0, &["setup", client, "--file", &place, "--move"]);
+        let well = home.ends(0, &["doctor"]);
+        assert!(well.contains(&format!("ok      {title}: attached\n")) && well.contains("all is well"), "{well}");
+        let (setup, attached) = (format!("`lispbox setup {client} --file '{place}'"), home.json(file));
+        let undo = format!("{setup} --undo` puts back what was moved");
+
+        // The client's file has lost lispbox.
+        home.write(file, "{}");
+        let broken = home.ends(1, &["doctor"]);
+        let line =
+            format!("broken  {title}: moved into lispbox, which it does not have any more: mail; {undo}, {setup}` ");
+        assert!(broken.contains(&line) && !broken.contains("all is well"), "{broken}");
+
+        // Lispbox has lost the server.
+        home.write(file, &attached.to_string());
+        let imported = home.json(IMPORTED);
+        std::fs::remove_file(home.path(IMPORTED)).expect("removed");
+        let broken = home.ends(1, &["doctor"]);
+        let line = format!("broken  {title}: moved out of it, and not in lispbox any more: mail; {undo}\n");
+        assert!(broken.contains(&line), "{broken}");
+
+        // The usual file of the client says nothing about it.
+        home.write(CURSOR, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+        home.ends(1, &["doctor"]);
+        home.write(IMPORTED, &imported.to_string());
+        home.ends(0, &["setup", client, "--file", &place, "--undo"]);
+        assert_eq!(home.json(file)[key]["mail"], mailbox());
+        home.ends(0, &["doctor"]);
+    }
+}
+
+#[test]
+fn lispbox_is_known_whatever_its_file_is_called() {
+    let home = Home::new();
+    home.write(CURSOR, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+    let program = home.path("tools/lispbox-x86_64");
+    std::fs::create_dir_all(home.path("tools")).expect("made");
+    std::fs::copy(LISPBOX, &program).expect("copied");
+    for (arguments, part) in [
+        (&["setup", "cursor", "--move"][..], "1 of 1 servers moved into "),
+        (&["doctor"], "ok      Cursor: attached\n"),
+    ] {
+        let mut command = Command::new(&program);
+        let known = home.command(arguments);
+        command.args(arguments).env_clear().current_dir(home.0.path());
+        command.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.output().expect("it runs");
+        assert!(output.status.success() && said(&output).contains(part), "{}", said(&output));
+    }
 }
 
 #[test]

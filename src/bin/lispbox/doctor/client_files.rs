@@ -8,8 +8,11 @@ use lispbox::server::read_document;
 use serde_json::{Map, Value};
 
 use super::attachment::Attachment;
-use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::client_entry::starts_lispbox;
+use crate::client_file::ClientFile;
+use crate::clients::{CLIENTS, Client};
 use crate::config::counted;
+use crate::moved::{self, Moved};
 use crate::output::outln;
 
 /// A file in which a client has its servers, or would have them.
@@ -17,24 +20,53 @@ pub struct Seen {
     pub client: &'static Client,
     title: String,
     file: PathBuf,
-    /// True if the client uses another file, unless a person starts this variant of it.
-    pub is_variant: bool,
+    kind: Kind,
     /// The content, `None` if there is no file, or why it cannot be read.
-    root: Result<Option<Map<String, Value>>, String>,
+    content: Result<Option<Content>, String>,
 }
 
-/// Returns the files of the clients that are on this machine.
+/// Why a file is one of a client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The client uses it.
+    Usual,
+    /// The client uses another file, unless a person starts this variant of it.
+    Variant,
+    /// Servers were moved out of it.
+    Recorded,
+}
+
+/// What a file says.
+struct Content {
+    root: Map<String, Value>,
+    /// Why `setup` cannot change it, if it cannot.
+    refused: Option<String>,
+}
+
+/// Returns the files of the clients that are on this machine, and those out of which servers were moved.
 pub fn all() -> Vec<Seen> {
     let mut all = Vec::new();
     for client in CLIENTS {
-        let mut add = |title: String, file: PathBuf, is_variant: bool| {
-            let root = read(&file, client);
-            all.push(Seen { client, title, file, is_variant, root });
-        };
-        if let Some(file) = client.user_file().filter(|_| client.is_installed()) {
-            add(client.title.to_owned(), file, false);
+        let usual = client.user_file();
+        let installed = usual.clone().filter(|_| client.is_installed());
+        let mut files: Vec<(String, PathBuf, Kind)> =
+            installed.map(|file| (client.title.to_owned(), file, Kind::Usual)).into_iter().collect();
+        files.extend(client.variants().into_iter().map(|(title, file)| (title, file, Kind::Variant)));
+        // A record that cannot be read is reported with the records.
+        for moved in moved::of_client(client).unwrap_or_default() {
+            if files.iter().any(|(_, file, _)| moved.is_of(file)) {
+                continue;
+            }
+            let (title, kind) = match usual.as_ref().is_some_and(|usual| moved.is_of(usual)) {
+                true => (client.title.to_owned(), Kind::Usual),
+                false => (format!("{} ({})", client.title, moved.file.display()), Kind::Recorded),
+            };
+            files.push((title, moved.file, kind));
         }
-        client.variants().into_iter().for_each(|(title, file)| add(title, file, true));
+        all.extend(files.into_iter().map(|(title, file, kind)| {
+            let content = read(&file, client);
+            Seen { client, title, file, kind, content }
+        }));
     }
     all
 }
@@ -54,33 +86,46 @@ pub fn examine(files: &[Seen]) -> bool {
 impl Seen {
     /// The servers in it, lispbox included; `None` if it cannot be read.
     pub fn servers(&self) -> Option<Vec<(&str, &Value)>> {
-        let servers = self.root.as_ref().ok()?.as_ref().and_then(|root| root.get(self.client.key)?.as_object());
+        let content = self.content.as_ref().ok()?;
+        let servers = content.as_ref().and_then(|content| content.root.get(self.client.key)?.as_object());
         Some(servers.into_iter().flatten().map(|(name, entry)| (&**name, entry)).collect())
     }
 
+    /// True if a server was moved out of it.
+    pub fn is_of(&self, moved: &Moved) -> bool {
+        moved.is_of(&self.file)
+    }
+
+    /// Its name, for a message.
+    pub fn title(&self) -> String {
+        foreign_text::line(&self.title).to_string()
+    }
+
     /// The command that changes it, with this option.
-    fn setup(&self, option: &str) -> String {
+    pub fn setup(&self, option: &str) -> String {
         let quote = if cfg!(windows) { '"' } else { '\'' };
-        let file = match self.is_variant {
-            true => format!(" --file {quote}{}{quote}", self.file.display()),
-            false => String::new(),
+        let file = match self.kind {
+            Kind::Usual => String::new(),
+            Kind::Variant | Kind::Recorded => format!(" --file {quote}{}{quote}", self.file.display()),
         };
         foreign_text::line(&format!("`lispbox setup {}{file}{option}`", self.client.name)).to_string()
     }
 
     fn examine(&self) -> bool {
-        let Seen { title, file, .. } = self;
-        let (title, file) = (foreign_text::line(title), foreign_text::line(&file.display().to_string()).to_string());
-        if let Err(problem) = &self.root {
-            let problem = foreign_text::line(problem);
-            outln!("broken  {title}: its configuration {file} cannot be read: {problem}; correct it, or move it away");
-            return false;
-        }
+        let (title, file) = (self.title(), foreign_text::line(&self.file.display().to_string()).to_string());
+        let content = match &self.content {
+            Ok(content) => content.as_ref(),
+            Err(problem) => {
+                let problem = foreign_text::line(problem);
+                outln!("broken  {title}: its configuration {file} cannot be read: {problem}; correct it");
+                return false;
+            }
+        };
         let (ours, others): (Vec<_>, Vec<_>) =
-            self.servers().unwrap_or_default().into_iter().partition(|(_, entry)| is_lispbox(entry));
+            self.servers().unwrap_or_default().into_iter().partition(|(_, entry)| starts_lispbox(entry));
         let moves = if others.is_empty() { "" } else { " --move" };
         let empty = Map::new();
-        let root = self.root.as_ref().ok().and_then(Option::as_ref).unwrap_or(&empty);
+        let root = content.map_or(&empty, |content| &content.root);
         let attachments = ours.iter().filter_map(|(name, entry)| {
             Some(Attachment {
                 client: self.client,
@@ -94,16 +139,25 @@ impl Seen {
         });
         let attachments: Vec<Attachment> = attachments.collect();
         if attachments.is_empty() {
-            match self.is_variant {
-                true => outln!("        {title} has its own file {file}; {} attaches lispbox there", self.setup(moves)),
-                false => outln!("        {title}: not attached; {} attaches it", self.setup(moves)),
+            let setup = self.setup(moves);
+            match (content.and_then(|content| content.refused.as_ref()), self.kind) {
+                (Some(problem), _) => {
+                    let problem = foreign_text::line(problem);
+                    let by_hand = format!("{} says what to add by hand", self.setup(""));
+                    outln!("        {title}: not attached; {by_hand}, since it cannot change {file}: {problem}");
+                }
+                (None, Kind::Variant) => {
+                    outln!("        {title} has its own file {file}; {setup} attaches lispbox there")
+                }
+                (None, _) => outln!("        {title}: not attached; {setup} attaches it"),
             }
             return true;
         }
-        let faults: Vec<String> = attachments.iter().filter_map(Attachment::fault).collect();
+        let (attachments, faulty): (Vec<Attachment>, Vec<Attachment>) =
+            attachments.into_iter().partition(|attachment| attachment.fault().is_none());
         // One entry that works is enough.
-        if let Some(fault) = faults.first().filter(|_| faults.len() == attachments.len()) {
-            outln!("broken  {title}: {}", foreign_text::line(fault));
+        if let Some(fault) = faulty.first().filter(|_| attachments.is_empty()).and_then(Attachment::fault) {
+            outln!("broken  {title}: {}", foreign_text::line(&fault));
             return false;
         }
         match others.len() {
@@ -123,8 +177,8 @@ impl Seen {
     }
 }
 
-/// Reads the file of a client, if there is one.
-fn read(file: &Path, client: &Client) -> Result<Option<Map<String, Value>>, String> {
+/// Reads the file of a client as `setup` does, if there is one.
+fn read(file: &Path, client: &Client) -> Result<Option<Content>, String> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(problem) if problem.kind() == io::ErrorKind::NotFound && !file.is_symlink() => return Ok(None),
@@ -134,13 +188,21 @@ fn read(file: &Path, client: &Client) -> Result<Option<Map<String, Value>>, Stri
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is in UTF-16, and not in UTF-8".to_owned(),
         _ => "it is not in UTF-8".to_owned(),
     })?;
-    if text.trim().is_empty() && client.keeps_json() {
-        return Err("it is empty".to_owned());
-    }
+    let refused = match ClientFile::read(&text, client) {
+        Ok(known) => {
+            let root = known.root().as_object().cloned().unwrap_or_default();
+            return Ok(Some(Content { root, refused: None }));
+        }
+        Err(problem) => problem,
+    };
+    // The client may read what `setup` cannot write, such as comments.
     let name = if client.keeps_json() { "it.json" } else { "it.toml" };
-    let Value::Object(root) = read_document(&text, name)? else { return Err("expected an object".to_owned()) };
-    match root.get(client.key) {
-        None | Some(Value::Null | Value::Object(_)) => Ok(Some(root)),
-        Some(_) => Err(format!("expected an object in `{}`", client.key)),
+    match read_document(&text, name) {
+        Ok(Value::Object(root))
+            if root.get(client.key).is_none_or(|servers| servers.is_object() || servers.is_null()) =>
+        {
+            Ok(Some(Content { root, refused: Some(refused) }))
+        }
+        _ => Err(refused),
     }
 }

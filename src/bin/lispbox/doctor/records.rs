@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lispbox::lang::internal::foreign_text;
-use lispbox::server::{Configuration, server_namespace, usual_folder};
+use lispbox::server::{Configuration, usual_folder};
 use serde_json::Value;
 
 use super::client_files::Seen;
-use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::client_entry::starts_lispbox;
+use crate::clients::{CLIENTS, Client};
 use crate::context::Problem;
-use crate::moved::{self, Moved};
+use crate::moved::{self, Moved, Origin};
 use crate::output::outln;
 
 /// Looks at the records of moved servers; returns false if one is in no client that lispbox reaches any more.
@@ -20,7 +21,13 @@ pub fn examine(files: &[Seen], configuration: &Configuration) -> bool {
     let mut is_well = true;
     for client in CLIENTS {
         match moved::of_client(client) {
-            Ok(moved) => is_well &= accounted(client, files, &moved, &known),
+            Ok(mut moved) => {
+                for seen in files.iter().filter(|seen| seen.client.name == client.name) {
+                    let (here, elsewhere) = moved.into_iter().partition(|moved| seen.is_of(moved));
+                    moved = elsewhere;
+                    is_well &= accounted(seen, here, &known);
+                }
+            }
             Err(Problem::Usage(problem) | Problem::Failed(problem)) => {
                 is_well = false;
                 let problem = foreign_text::line(&problem).to_string();
@@ -36,40 +43,34 @@ pub fn has(client: &Client) -> bool {
     moved::of_client(client).map_or(true, |moved| !moved.is_empty())
 }
 
-/// Says which servers of a record are lost to the client; returns false if there are any.
-fn accounted(client: &Client, files: &[Seen], moved: &[Moved], known: &Known) -> bool {
-    let mut of_client = files.iter().filter(|seen| seen.client.name == client.name && !seen.is_variant);
+/// Says which of the servers that were moved out of a file are lost to the client; returns false if there are any.
+fn accounted(seen: &Seen, moved: Vec<Moved>, known: &Known) -> bool {
     // A file that cannot be read has been reported.
-    let Some(present) = of_client.next().map_or(Some(Vec::new()), Seen::servers) else { return true };
-    let is_attached = present.iter().any(|(_, entry)| is_lispbox(entry));
+    let Some(present) = seen.servers() else { return true };
+    let is_attached = present.iter().any(|(_, entry)| starts_lispbox(entry));
     let returned: BTreeSet<&str> = present.iter().map(|(name, _)| *name).collect();
-    let usual = client.user_file();
-    let is_of_usual = |moved: &Moved| usual.as_ref().is_none_or(|file| moved.is_of(file));
-    let gone = moved.iter().filter(|moved| !(is_of_usual(moved) && returned.contains(&*moved.name)));
-    let (kept, lost): (Vec<&Moved>, Vec<&Moved>) = gone.partition(|moved| known.has(client, moved));
-    let names = |servers: &mut dyn Iterator<Item = &&Moved>| {
-        servers.map(|moved| foreign_text::name(&moved.name).to_string()).collect::<Vec<_>>().join(", ")
+    let gone = moved.into_iter().filter(|moved| !returned.contains(&*moved.name));
+    let (kept, lost): (Vec<Moved>, Vec<Moved>) = gone.partition(|moved| known.has(seen.client, moved));
+    let names = |servers: &[Moved]| {
+        servers.iter().map(|moved| foreign_text::name(&moved.name).to_string()).collect::<Vec<_>>().join(", ")
     };
-    let title = client.title;
-    let undo = format!("`lispbox setup {} --undo` puts back what was moved", client.name);
+    let (title, is_cut_off) = (seen.title(), !is_attached && !kept.is_empty());
+    let undo = format!("{} puts back what was moved", seen.setup(" --undo"));
     if !lost.is_empty() {
-        let lost = names(&mut lost.iter());
+        let lost = names(&lost);
         outln!("broken  {title}: moved out of it, and not in lispbox any more: {lost}; {undo}");
     }
-    let cut_off = names(&mut kept.iter().filter(|moved| !is_attached && is_of_usual(moved)));
-    if !cut_off.is_empty() {
-        let attach = format!("`lispbox setup {}` attaches it again", client.name);
-        outln!("broken  {title}: moved into lispbox, which it does not have any more: {cut_off}; {undo}, {attach}");
+    if is_cut_off {
+        let (kept, attach) = (names(&kept), format!("{} attaches it again", seen.setup("")));
+        outln!("broken  {title}: moved into lispbox, which it does not have any more: {kept}; {undo}, {attach}");
     }
-    lost.is_empty() && cut_off.is_empty()
+    lost.is_empty() && !is_cut_off
 }
 
 /// The servers that lispbox has.
 struct Known {
-    /// Their names, as programs use them.
-    names: BTreeSet<String>,
-    /// The places in the clients' files from which they were imported.
-    places: BTreeSet<String>,
+    /// Their names, and the places from which they were imported.
+    servers: Vec<(String, Option<Origin>)>,
 }
 
 impl Known {
@@ -77,22 +78,17 @@ impl Known {
         let file = folder.join("config.d").join("imported.json");
         let imported: Option<Value> =
             std::fs::read_to_string(file).ok().and_then(|text| serde_json::from_str(&text).ok());
-        let object = |key: &str| imported.as_ref().and_then(|root| root.get(key)?.as_object()).into_iter().flatten();
-        let of_file = object("mcpServers").map(|(name, _)| namespace(name));
-        let names = configuration.servers.iter().map(|server| server.name.clone()).chain(of_file).collect();
-        let places = object("importedFrom").filter_map(|(_, origin)| origin.get("key")?.as_str());
-        Known { names, places: places.map(str::to_owned).collect() }
+        let imported = imported.unwrap_or_default();
+        let of_file = imported.get("mcpServers").and_then(Value::as_object).into_iter().flatten();
+        let of_file = of_file.map(|(name, _)| {
+            let origin = imported.get("importedFrom").and_then(|origins| Origin::of(origins.get(name)?));
+            (name.clone(), origin)
+        });
+        let of_all = configuration.servers.iter().map(|server| (server.name.clone(), None));
+        Known { servers: of_all.chain(of_file).collect() }
     }
 
-    /// True if lispbox has a server that was moved. One that it had before has no name in the record.
-    fn has(&self, client: &Client, Moved { name, imported, .. }: &Moved) -> bool {
-        match imported {
-            Some(imported) => self.names.contains(&namespace(imported)),
-            None => self.names.contains(&namespace(name)) || self.places.contains(&format!("{}.{name}", client.key)),
-        }
+    fn has(&self, client: &Client, moved: &Moved) -> bool {
+        self.servers.iter().any(|(name, origin)| moved.is(client, name, origin.as_ref()))
     }
-}
-
-fn namespace(name: &str) -> String {
-    server_namespace(name).unwrap_or_else(|_| name.to_owned())
 }
