@@ -130,6 +130,15 @@ fn another_server_of_the_name_gets_a_name_of_its_own() {
         let left: &[&str] = if imports_first { &["mail-claude-desktop"] } else { &[] };
         assert_eq!(names(&home, IMPORTED), left);
     }
+    // The first of them is in the record alone.
+    let home = Home::new();
+    home.write(CLAUDE, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    std::fs::remove_file(home.path(IMPORTED)).expect("removed");
+    home.write(CLAUDE, &json!({"mcpServers": {"mail": other()}}).to_string());
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    home.ends(0, &["setup", "claude-desktop", "--undo"]);
+    assert_eq!(home.json(CLAUDE)["mcpServers"], json!({"mail": mailbox(), "mail-2": other()}));
 }
 
 #[test]

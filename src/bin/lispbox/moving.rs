@@ -234,16 +234,16 @@ impl Plan {
                 Some(_) => {}
                 None if plan.returned.contains_key(&moved.name) => {
                     // It was moved after another server of that name.
-                    let imported = moved.imported.clone().unwrap_or_default();
-                    let is_taken = |servers: &Map<String, Value>| servers.contains_key(&imported);
-                    let (name, title) = (printable(&moved.name), client.title);
-                    if imported.is_empty() || is_taken(&plan.returned) || now.servers().is_some_and(is_taken) {
-                        plan.notes.push(format!("  {name}: not put back, {title} has another server of that name"));
-                        record.push(moved);
-                        continue;
+                    let is_free = |name: &String| {
+                        let is_there = now.servers().is_some_and(|servers| servers.contains_key(name));
+                        !is_there && !plan.returned.contains_key(name)
+                    };
+                    let numbered = (2..).map(|number| format!("{}-{number}", moved.name));
+                    if let Some(other) = moved.imported.clone().into_iter().chain(numbered).find(is_free) {
+                        let (name, shown) = (printable(&moved.name), printable(&other));
+                        plan.notes.push(format!("  {name}: put back as {shown}, beside the other one"));
+                        plan.returned.insert(other, moved.entry.clone());
                     }
-                    plan.notes.push(format!("  {name}: put back as {}, beside the other one", printable(&imported)));
-                    plan.returned.insert(imported, moved.entry.clone());
                 }
                 None => {
                     plan.returned.insert(moved.name.clone(), moved.entry.clone());
