@@ -161,3 +161,20 @@ fn what_a_person_has_written_for_lispbox_stays_beside_them() {
     let note = "  mail: lispbox had it with another env, and takes over that of Claude Desktop\n";
     assert!(moved.contains(note), "{moved}");
 }
+
+#[test]
+fn a_damaged_record_of_one_client_keeps_no_other_from_its_servers() {
+    let home = Home::new();
+    let before = json!({"mcpServers": {"mail": mailbox()}});
+    home.write(CLAUDE, &before.to_string());
+    home.ends(0, &["setup", "claude-desktop", "--move"]);
+    home.write(CURSOR, "{}");
+    home.ends(0, &["setup", "cursor"]);
+    home.ends(0, &["setup", "windsurf"]);
+    home.write(".config/lispbox/moved/windsurf.json", "{");
+    home.ends(0, &["setup", "cursor", "--remove"]);
+    let undone = home.ends(0, &["setup", "claude-desktop", "--undo"]);
+    assert!(undone.contains("imported.json too, since not all records can be read\n"), "{undone}");
+    assert_eq!((home.json(CLAUDE), names(&home, IMPORTED)), (before, vec!["mail".to_owned()]));
+    assert!(home.ends(1, &["setup", "windsurf", "--remove"]).contains("move it away; the `.backup` beside"));
+}

@@ -68,6 +68,8 @@ impl Origin {
 pub struct Records {
     folder: PathBuf,
     of: Vec<(&'static Client, Vec<Moved>)>,
+    /// Whether each of them could be read.
+    pub is_whole: bool,
 }
 
 impl Records {
@@ -76,12 +78,31 @@ impl Records {
     /// # Errors
     /// Returns an error if the folder of the settings is unknown or a record cannot be read.
     pub fn read() -> Result<Records, Problem> {
+        Records::read_for(|_| true)
+    }
+
+    /// Reads the records; those of other clients than this one are empty if they cannot be read.
+    ///
+    /// # Errors
+    /// Returns an error if the folder of the settings is unknown or the record of the client cannot be read.
+    pub fn of_client(client: &Client) -> Result<Records, Problem> {
+        Records::read_for(|other| other.name == client.name)
+    }
+
+    fn read_for(is_needed: impl Fn(&Client) -> bool) -> Result<Records, Problem> {
         let folder =
             usual_folder().ok_or_else(|| Problem::Usage("the settings folder of lispbox is unknown".to_owned()))?;
         let folder = folder.join("moved");
-        let read = |client: &'static Client| Ok((client, read(&path(&folder, client), client)?));
-        let of = CLIENTS.iter().map(read).collect::<Result<_, Problem>>()?;
-        Ok(Records { folder, of })
+        let (mut of, mut is_whole) = (Vec::new(), true);
+        for client in CLIENTS {
+            let moved = match read(&path(&folder, client), client) {
+                Err(problem) if is_needed(client) => return Err(problem),
+                moved => moved,
+            };
+            is_whole &= moved.is_ok();
+            of.push((client, moved.unwrap_or_default()));
+        }
+        Ok(Records { folder, of, is_whole })
     }
 
     /// Returns the servers that were taken out of a client, whatever its file was.

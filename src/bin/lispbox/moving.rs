@@ -205,7 +205,7 @@ impl Plan {
     /// # Errors
     /// Returns an error if nothing was moved out of this file, or if a file cannot be read.
     pub fn undoing(client: &'static Client, file: &Path, now: &ClientFile) -> Result<Plan, Problem> {
-        let mut records = Records::read()?;
+        let mut records = Records::of_client(client)?;
         let (here, mut record): (Vec<Moved>, Vec<Moved>) =
             records.of(client).iter().cloned().partition(|moved| moved.is_of(file));
         if here.is_empty() {
@@ -263,6 +263,12 @@ impl Plan {
             if moved.ours.as_ref().is_some_and(|ours| ours != entry) {
                 let (name, output) = (printable(imported), moving.output().display());
                 plan.notes.push(format!("  {name}: stays in {output} too, since it was changed there"));
+                continue;
+            }
+            // Another client may have moved it too.
+            if !records.is_whole {
+                let (name, output) = (printable(imported), moving.output().display());
+                plan.notes.push(format!("  {name}: stays in {output} too, since not all records can be read"));
                 continue;
             }
             moving.remove(imported);

@@ -210,7 +210,7 @@ impl Setup {
 
     /// Refuses to take lispbox out of a client whose servers are behind it; `old` is its entry.
     fn refuse_to_strand(&self, client: &Client, file: &Path, old: &Value) -> Result<(), Problem> {
-        let records = Records::read()?;
+        let records = Records::of_client(client)?;
         match records.of_file(client, file).len() {
             0 if records.of(client).is_empty() => {
                 has_other_settings(client, old).map_or(Ok(()), |reason| Err(Problem::Usage(reason)))
