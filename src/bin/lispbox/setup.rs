@@ -131,7 +131,7 @@ impl Setup {
 
     /// Says why a file cannot be changed, and what a person can do there instead.
     fn by_hand(&self, client: &Client, file: &Path, old: Option<&Value>, problem: &str) -> Problem {
-        let is_behind = match Records::read() {
+        let is_behind = match Records::of_client(client) {
             Ok(records) => !records.of_file(client, file).is_empty(),
             Err(problem) if self.is_removed() => return problem,
             Err(_) => false,
@@ -192,7 +192,7 @@ impl Setup {
         {
             plan.notes.push(format!("`{}` is lispbox too, and stays; `--remove` removes it", printable(&other)));
         }
-        let records = if self.undo { Some(Records::read()?) } else { None };
+        let records = if self.undo { Some(Records::of_client(client)?) } else { None };
         let behind = records.iter().flat_map(|records| records.of_file(client, file));
         let behind = behind.filter_map(|moved| moved.imported.clone()).collect();
         let is_changed = servers != before.unwrap_or_default();
