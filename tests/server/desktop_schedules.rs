@@ -33,6 +33,9 @@ const STEPS: usize = 14;
 /// The time for which another program locks the store at most, in milliseconds.
 const LOCKED: u64 = 700;
 
+/// The number of times that a program is continued before it has ended, at most.
+const ROUNDS: usize = 40;
+
 /// The file of the seeds that have failed.
 const SEEDS: &str = "desktop_schedules.seeds";
 
@@ -367,17 +370,19 @@ fn is_leased(answer: &Answer) -> bool {
 /// Brings all programs to their end, as the clients and the person of a schedule do sooner or later.
 fn end(world: &World, client: &mut Client, random: &mut Random) {
     world.until_tools_end(&[client]);
-    until(|| {
+    for round in 0.. {
         while world.decide_on_one(random, false) {}
         world.settle();
         let runs = listed(&world.store());
-        let left: Vec<String> =
-            runs.iter().filter(|run| run["state"] != "ended").map(|run| text(&run["run"])).collect();
-        for run in &left {
-            client.call("lisp_eval", json!({"run": run}));
+        let left: Vec<&Value> = runs.iter().filter(|run| run["state"] != "ended").collect();
+        if left.is_empty() {
+            return;
         }
-        left.is_empty()
-    });
+        assert!(round < ROUNDS, "they do not end: {left:?}");
+        for run in left {
+            client.call("lisp_eval", json!({"run": run["run"]}));
+        }
+    }
 }
 
 /// Checks all that the model requires of the calls.
