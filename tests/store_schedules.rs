@@ -117,7 +117,8 @@ fn outcome(reply: Option<Value>) -> Outcome {
     let Some(result) = reply else { return Outcome::Perhaps };
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
     if result["isError"] != true {
-        let first = text.lines().next().unwrap_or_default();
+        // Before it, the reply may tell of a program that was cut off.
+        let first = text.lines().find(|line| !line.starts_with("[made before ")).unwrap_or_default();
         let numbers = first.trim_start_matches('[').trim_end_matches(']').split_whitespace();
         return Outcome::Kept(numbers.map(|number| number.parse().expect("a number")).collect());
     }
