@@ -50,7 +50,9 @@ impl Steps {
             "url": format!("http://{}/{{text}}", self.address), "timeout_seconds": 60,
             "parameters": {"properties": {"text": {"type": "string"}}, "required": ["text"]},
         });
-        std::fs::write(&file, json!({"local": {"step/taken": tool}}).to_string()).expect("written");
+        // Programs whose processes have died are repeated on purpose.
+        let root = json!({"local": {"step/taken": tool}, "policy": {"repeats": "make"}});
+        std::fs::write(&file, root.to_string()).expect("written");
         file
     }
 
