@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::clients::{Client, is_lispbox, program};
 use crate::config_paths::VARIABLE;
-use crate::context::Problem;
+use crate::context::{Problem, folder_in};
 use crate::installation::{Launcher, is_path_of_launcher, launcher};
 
 /// The name of the entry in the files of clients.
@@ -23,7 +23,7 @@ const FOLDERS: &[(&str, &str)] = &[("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HO
 /// The programs that decide where, or as whom, the lispbox that they start runs.
 const WRAPPERS: &[&str] = &["docker", "podman", "sudo", "nice", "env"];
 
-/// What is shown instead of what may be secret.
+/// The placeholder for values that may be secret.
 const NOT_SHOWN: &str = "(not shown)";
 
 /// The options that the command line gives to the entry.
@@ -191,7 +191,7 @@ fn wrapper(entry: &Value) -> Option<&str> {
 pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
     let ours = usual_folder()?.join("config.d");
     let of_entry = |name: &str| entry.get("env")?.get(name)?.as_str().filter(|value| !value.is_empty());
-    if is_set(VARIABLE) {
+    if folder_in(VARIABLE).is_some() {
         return Some(format!("lispbox reads {VARIABLE}, not the folder into which servers move, {}", ours.display()));
     }
     if of_entry(VARIABLE).is_some() {
@@ -212,7 +212,7 @@ pub fn reads_elsewhere(client: &Client, entry: &Value) -> Option<String> {
     let options = options_of(entry);
     let files = values_of(&options, "--config");
     let is_read = files.is_empty()
-        || files.iter().any(|file| ours.starts_with(file) || Path::new(file) == ours.join("imported.json"));
+        || files.iter().any(|file| ours.starts_with(file) || Path::new(*file) == ours.join("imported.json"));
     if !is_read || options.iter().any(|option| option == "--no-config") {
         let option = if is_read { "--no-config" } else { "--config" };
         return Some(format!(
@@ -238,7 +238,7 @@ pub fn has_other_settings(client: &Client, entry: &Value) -> Option<String> {
 }
 
 /// Returns the key that switches an entry off, if one does.
-pub fn switched_off(entry: &Value) -> Option<&'static str> {
+pub fn switched_off(entry: &Map<String, Value>) -> Option<&'static str> {
     let is = |key: &str, value: bool| entry.get(key).and_then(Value::as_bool) == Some(value);
     if is("disabled", true) {
         Some("disabled")
@@ -257,18 +257,10 @@ pub fn has_guards(entry: &Value) -> bool {
 /// Returns the folders that this shell has elsewhere than usual.
 fn folders_of_shell() -> Vec<(&'static str, String)> {
     let elsewhere = FOLDERS.iter().filter_map(|(name, usual)| {
-        let folder = shell_folder(name).filter(|folder| default_folder(usual).as_ref() != Some(folder))?;
+        let folder = folder_in(name).filter(|folder| default_folder(usual).as_ref() != Some(folder))?;
         Some((*name, folder.display().to_string()))
     });
     if cfg!(windows) { Vec::new() } else { elsewhere.collect() }
-}
-
-fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty())
-}
-
-fn shell_folder(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn default_folder(usual: &str) -> Option<PathBuf> {
@@ -290,15 +282,15 @@ fn options_of(entry: &Value) -> Vec<String> {
     words_of(entry).into_iter().skip_while(|word| word != "serve").skip(1).collect()
 }
 
-/// Returns the values of an option.
-fn values_of(options: &[String], name: &str) -> Vec<String> {
+/// Returns the values of an option among words, in their order.
+pub fn values_of<'w>(words: &'w [String], option: &str) -> Vec<&'w str> {
     let mut values = Vec::new();
-    let mut words = options.iter();
+    let mut words = words.iter();
     while let Some(word) = words.next() {
-        if word == name {
-            values.extend(words.next().cloned());
-        } else if let Some(value) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
-            values.push(value.to_owned());
+        if word == option {
+            values.extend(words.next().map(String::as_str));
+        } else if let Some(value) = word.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) {
+            values.push(value);
         }
     }
     values

@@ -17,7 +17,7 @@ pub const COMMENTS: &str = "it has comments or trailing commas, which would be l
 pub struct ClientFile {
     key: &'static str,
     document: Document,
-    /// What the file says.
+    /// The content of the file.
     root: Value,
 }
 

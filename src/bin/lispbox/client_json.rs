@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 /// The text of a file, and where the servers are in it.
 pub struct JsonText {
     text: String,
-    /// Where the object with the servers begins and ends, if there is one.
+    /// The position of the object with the servers, if there is one.
     place: Option<(usize, usize)>,
-    /// Where the last value of the file ends, if it has any.
+    /// The end of the last value of the file, if there is one.
     last: Option<usize>,
     /// The texts of the servers.
     servers: BTreeMap<String, String>,

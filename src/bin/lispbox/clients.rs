@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::import::printable;
 use crate::context::folder_in;
+use crate::moved::absolute;
 
 /// A program that connects to MCP servers.
 pub struct Client {
@@ -109,6 +111,17 @@ impl Client {
     /// True if a person starts it in a terminal, so that it has the PATH of the terminal.
     pub fn is_of_terminal(&self) -> bool {
         matches!(self.name, "claude-code" | "gemini-cli" | "codex")
+    }
+
+    /// Returns the command of `setup` for a file of it, with this option, for a message.
+    pub fn setup(&self, file: &Path, option: &str) -> String {
+        let file = absolute(file);
+        let place = match self.user_file().is_some_and(|usual| absolute(&usual) == file) {
+            true => String::new(),
+            false if cfg!(windows) => format!(" --file \"{}\"", file.display()),
+            false => format!(" --file '{}'", file.display().to_string().replace('\'', r"'\''")),
+        };
+        format!("`lispbox setup {}{}{option}`", self.name, printable(&place))
     }
 
     /// The files of its variants and profiles on this machine, each with a title. They need not exist. Each has servers

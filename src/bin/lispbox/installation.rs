@@ -51,7 +51,7 @@ fn features() -> Vec<&'static str> {
     features.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect()
 }
 
-/// What a client starts to start this binary.
+/// The command with which a client starts this binary.
 pub struct Launcher {
     /// The program.
     pub program: PathBuf,

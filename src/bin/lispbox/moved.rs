@@ -68,7 +68,7 @@ impl Origin {
 pub struct Records {
     folder: PathBuf,
     of: Vec<(&'static Client, Vec<Moved>)>,
-    /// Whether each of them could be read.
+    /// True if each of them could be read.
     pub is_whole: bool,
 }
 

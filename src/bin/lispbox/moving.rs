@@ -57,7 +57,7 @@ pub struct Plan {
     pub returned: Map<String, Value>,
     /// The texts of those.
     pub texts: BTreeMap<String, String>,
-    /// What is to be said about it, in lines.
+    /// Notes on it for the user, one a line.
     pub notes: Vec<String>,
     /// The files that are written before the client's file.
     pub before: Vec<OwnFile>,
@@ -114,7 +114,7 @@ impl Trial {
                 .map_err(Clone::clone)
                 .and_then(|ours| Ok((ours, moving.add(ours, &records)?.name)));
             match added {
-                Ok((ours, _)) if switched_off(&Value::Object(ours.fields.clone())).is_some() => {
+                Ok((ours, _)) if switched_off(&ours.fields).is_some() => {
                     stays(&server.name, client, "it is switched off there")
                 }
                 Ok((ours, name)) => tried.push((server_namespace(&name).map_err(Problem::Failed)?, server, ours)),

@@ -13,7 +13,7 @@ use crate::context::Problem;
 /// The number of times that a change is computed anew because its file has changed meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// What is written for a change of a client's file.
+/// The files that a change of a client's file writes.
 #[derive(Default)]
 pub struct Change {
     /// The files of lispbox that are written before the client's own.
@@ -30,14 +30,14 @@ pub struct OwnFile {
     pub file: PathBuf,
     /// Its new text; without one, it is removed.
     pub text: Option<String>,
-    /// Whether a copy of the previous file stays.
+    /// True if a copy of the previous file is kept.
     pub is_copied: bool,
 }
 
 /// The copies of previous files that were made.
 #[derive(Default)]
 pub struct Copies {
-    /// That of the client's file.
+    /// The copy of the client's file.
     pub of_client: Option<PathBuf>,
     /// Those of lispbox's own files.
     pub of_own: Vec<PathBuf>,

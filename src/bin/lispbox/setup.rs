@@ -15,7 +15,7 @@ use crate::clients::Client;
 use crate::config::counted;
 use crate::config::import::{leaves_out, printable};
 use crate::context::Problem;
-use crate::moved::{Records, absolute};
+use crate::moved::Records;
 use crate::moving::{Plan, Trial};
 use crate::output::{errln, outln};
 use crate::rewriting::{Change, change, check_writable, current, lock};
@@ -174,7 +174,8 @@ impl Setup {
             self.refuse_to_strand(client, file, old)?;
         }
         let key = new.as_ref().and_then(|entry| {
-            switched_off(entry).or_else(|| leaves_out(client, now.root(), name.as_deref().unwrap_or(NAME)))
+            let leaves_out = |root| leaves_out(client, root, name.as_deref().unwrap_or(NAME));
+            entry.as_object().and_then(switched_off).or_else(|| now.root().as_object().and_then(leaves_out))
         });
         let off = key.map(|key| format!("lispbox is switched off in {}, by `{key}`", client.title));
         if let Some(off) = off.as_ref().filter(|_| !self.moves) {
@@ -219,7 +220,7 @@ impl Setup {
                 "{} of {} moved into lispbox, and would be lost to it; {} puts {} back and removes lispbox",
                 counted(count, "server"),
                 client.title,
-                undo(client, file),
+                client.setup(file, " --undo"),
                 if count == 1 { "it" } else { "them" }
             ))),
             _ => Ok(()),
@@ -257,7 +258,7 @@ impl Setup {
         let effect = if self.is_removed() { "stop using" } else { "start" };
         outln!("restart {} for it to {effect} lispbox", client.title);
         if self.moves {
-            outln!("{} takes this back; `lispbox doctor` says whether all is well", undo(client, file));
+            outln!("{} takes this back; `lispbox doctor` says whether all is well", client.setup(file, " --undo"));
         }
         if edited.new.as_ref().is_some_and(|entry| !has_guards(entry)) {
             outln!(
@@ -265,17 +266,6 @@ impl Setup {
             );
         }
     }
-}
-
-/// Returns the command that takes back what was moved out of a file, for a message.
-fn undo(client: &Client, file: &Path) -> String {
-    let file = absolute(file);
-    let option = match client.user_file().is_some_and(|usual| absolute(&usual) == file) {
-        true => String::new(),
-        false if cfg!(windows) => format!(" --file \"{}\"", file.display()),
-        false => format!(" --file '{}'", file.display().to_string().replace('\'', r"'\''")),
-    };
-    format!("`lispbox setup {}{} --undo`", client.name, printable(&option))
 }
 
 /// Returns those of the named servers that are among the imported ones, for a message.

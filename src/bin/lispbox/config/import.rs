@@ -261,16 +261,11 @@ impl Source {
         if self.disabled.contains(&server.name) {
             return Some("disabledMcpjsonServers");
         }
-        let is_disabled = |object: Option<&Map<String, Value>>| {
-            let names = object.and_then(|object| object.get("disabledMcpServers")?.as_array());
-            names.is_some_and(|names| names.iter().any(|name| *name == *server.name))
-        };
         let project = server.project.as_deref().or(self.project.as_deref().filter(|_| !self.is_of_project));
         let project = project.and_then(|project| root.get("projects")?.get(project.to_str()?)?.as_object());
-        if self.client.name == "claude-code" && (is_disabled(project) || is_disabled(Some(root))) {
-            return Some("disabledMcpServers");
-        }
-        Dialect::named(self.client.name).excludes(root, &server.name)
+        project
+            .and_then(|project| disables(self.client, project, &server.name))
+            .or_else(|| leaves_out(self.client, root, &server.name))
     }
 
     /// The servers of the file, global ones and those of its projects, and true if all of them have the right shape.
@@ -326,7 +321,7 @@ pub struct Merged {
     pub name: String,
     /// True if it was not there before.
     pub is_new: bool,
-    /// What is to be said about it.
+    /// Notes on it for the user.
     pub note: Option<String>,
 }
 
@@ -433,12 +428,16 @@ impl Moving {
     }
 }
 
-/// Returns the key with which a client's file leaves out the server of this name, if it does. `root` is what the file says.
-pub fn leaves_out(client: &'static Client, root: &Value, name: &str) -> Option<&'static str> {
-    let server = Server { name: name.to_owned(), key: String::new(), project: None, fields: Map::new() };
-    let (file, root) = (PathBuf::new(), root.clone());
-    let source = Source { client, file, is_of_project: false, project: None, disabled: Vec::new(), root: Ok(None) };
-    source.excludes(&root, &server)
+/// Returns the key with which a client's file leaves out the server of this name, if it does. `root` is its content.
+pub fn leaves_out(client: &Client, root: &Map<String, Value>, name: &str) -> Option<&'static str> {
+    disables(client, root, name).or_else(|| Dialect::named(client.name).excludes(root, name))
+}
+
+/// Returns the key of a list that disables a server for all projects of a client, or for one.
+fn disables(client: &Client, object: &Map<String, Value>, name: &str) -> Option<&'static str> {
+    let key = "disabledMcpServers";
+    let names = object.get(key).filter(|_| client.name == "claude-code")?.as_array()?;
+    names.iter().any(|other| other == name).then_some(key)
 }
 
 /// Shows the servers that `setup --move` has taken out of clients, and returns the others.

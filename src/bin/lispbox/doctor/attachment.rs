@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lispbox::server::{Dialect, data_folder_in, find_command, usual_folder_in};
+use lispbox::server::{data_folder_in, find_command, usual_folder_in};
 use serde_json::{Map, Value};
 
 use super::records;
+use crate::client_entry::{switched_off, values_of};
 use crate::clients::Client;
+use crate::config::import::leaves_out;
 use crate::config_paths::VARIABLE;
 use crate::installation::launcher;
 use crate::usual_store::MEMORY;
@@ -71,17 +73,10 @@ impl Attachment<'_> {
 
     fn switched_off(&self) -> Option<String> {
         let Attachment { name, file, .. } = self;
-        for (key, value) in [("disabled", true), ("enabled", false)] {
-            if self.entry.get(key) == Some(&Value::Bool(value)) {
-                return Some(format!("its entry `{name}` has `{key}: {value}`; take that out of {file}"));
-            }
+        if let Some(key) = switched_off(self.entry) {
+            return Some(format!("its entry `{name}` has `{key}: {}`; take that out of {file}", self.entry[key]));
         }
-        let key = "disabledMcpServers";
-        let is_named = |names: &Value| names.as_array().is_some_and(|names| names.iter().any(|other| other == name));
-        if self.client.name == "claude-code" && self.root.get(key).is_some_and(is_named) {
-            return Some(format!("`{key}` names `{name}`; take it out of that list in {file}"));
-        }
-        let key = Dialect::named(self.client.name).excludes(self.root, name)?;
+        let key = leaves_out(self.client, self.root, name)?;
         Some(match key.to_lowercase().contains("allow") {
             true => format!("`{key}` leaves `{name}` out; add it to that list in {file}"),
             false => format!("`{key}` names `{name}`; take it out of that list in {file}"),
@@ -187,7 +182,8 @@ impl Attachment<'_> {
         self.entry.get("env")?.get(name)?.as_str()
     }
 
-    /// How the client starts lispbox, and how this terminal does; `None` if the entry does not say all of it.
+    /// The variables and arguments of lispbox as the client starts it, and as this terminal does; `None` if the entry does not
+    /// determine them.
     fn starts(&self) -> Option<(Start, Start)> {
         let command = self.entry.get("command").and_then(Value::as_str).unwrap_or_default();
         let is_elsewhere =
@@ -220,16 +216,7 @@ impl Attachment<'_> {
 impl Start {
     /// The values of an option, in their order.
     fn values(&self, option: &str) -> Vec<&str> {
-        let mut values = Vec::new();
-        let mut words = self.arguments.iter();
-        while let Some(word) = words.next() {
-            if word == option {
-                values.extend(words.next().map(String::as_str));
-            } else if let Some(value) = word.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) {
-                values.push(value);
-            }
-        }
-        values
+        values_of(&self.arguments, option)
     }
 
     fn text(&self, variable: &str) -> Option<String> {

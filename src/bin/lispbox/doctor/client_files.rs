@@ -36,7 +36,7 @@ enum Kind {
     Recorded,
 }
 
-/// What a file says.
+/// The content of a file.
 struct Content {
     root: Map<String, Value>,
     /// Why `setup` cannot change it, if it cannot.
@@ -103,12 +103,7 @@ impl Seen {
 
     /// The command that changes it, with this option.
     pub fn setup(&self, option: &str) -> String {
-        let quote = if cfg!(windows) { '"' } else { '\'' };
-        let file = match self.kind {
-            Kind::Usual => String::new(),
-            Kind::Variant | Kind::Recorded => format!(" --file {quote}{}{quote}", self.file.display()),
-        };
-        foreign_text::line(&format!("`lispbox setup {}{file}{option}`", self.client.name)).to_string()
+        self.client.setup(&self.file, option)
     }
 
     fn examine(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What `lispbox setup --move` has taken out of clients, as it has recorded it, and whether it is still somewhere.
+//! Checks whether the servers that `lispbox setup --move` has taken out of clients, by its records, are still in use.
 
 use std::collections::BTreeSet;
 use std::path::Path;
