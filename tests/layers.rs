@@ -11,7 +11,7 @@ struct House {
     /// Subfolders of the root that belong to other crates.
     without: &'static [&'static str],
     /// Its rooms (top-level modules), from the lowest layer to the highest. A room may import from its own layer and
-    /// from lower ones.
+    /// from lower ones. The room of a feature has parts at several layers, each named by its path.
     layers: &'static [&'static [&'static str]],
     /// Maximum size, in files, of an import cycle in each room. The files of a cycle cannot be understood, tested or
     /// moved separately.
@@ -90,15 +90,27 @@ const PACKAGE: House = House {
         &["store", "worker", "server/identity", "server/system", "server/text", "server/transport"],
         &["server/secrets"],
         &["server/fields", "server/quarantine", "server/telemetry"],
-        &["server/policy"],
+        &["server/policy", "server/approvals/consent", "server/approvals/question"],
         &["server/audit", "server/config"],
         &["server/pins"],
         &["server/admission", "server/downstream"],
         &["server/sessions"],
-        &["server/runs"],
+        &["server/guards"],
+        &[
+            "server/runs",
+            "server/approvals/answers",
+            "server/approvals/asked",
+            "server/approvals/grants",
+            "server/plans/held",
+            "server/plans/terms",
+            "server/recordings",
+        ],
         &["server/approvals"],
+        &["server/calls/layer", "server/calls/wait"],
+        &["server/approvals/layers", "server/guards/layers", "server/rehearsals/layers"],
         &["server/calls"],
         &["server/evaluations"],
+        &["server/plans", "server/rehearsals"],
         &["server/connections", "server/protocol"],
         &["server/serve"],
         &["server/http"],
@@ -320,9 +332,11 @@ impl House {
         module[..depth].join("/")
     }
 
+    /// Returns the layer of the part of a room that contains the module, or else of the room.
     fn layer(&self, module: &Module) -> usize {
-        let room = self.room(module);
-        self.layers.iter().position(|rooms| rooms.contains(&room.as_str())).unwrap_or_else(|| {
+        let of = |path: String| self.layers.iter().position(|rooms| rooms.contains(&path.as_str()));
+        (1..=module.len()).rev().find_map(|depth| of(module[..depth].join("/"))).unwrap_or_else(|| {
+            let room = self.room(module);
             panic!("`{}/{room}` has no layer: add it at the lowest place that its imports allow", self.root)
         })
     }

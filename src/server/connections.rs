@@ -9,12 +9,12 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{self, CallId, Catalogue, DecidedPlan, Host, Limits, Plan, Tool, ToolCall, ToolError, ToolReply};
-use crate::server::calls::guarded::Guarded;
+use crate::server::approvals::{Approver, Grants, LaterCalls, Take, TakenCall};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::host::EvaluationHost;
 use crate::server::evaluations::keyed::RunCalls;
-use crate::server::policy::{Approver, Grants, LaterCalls, Take, TakenCall};
+use crate::server::guards::Guarded;
 use crate::server::system;
 use lispbox_policy::internal::Origins;
 use lispbox_policy::{Rehearsal, internal::ChangeSet};
@@ -174,7 +174,7 @@ impl Connections {
         calls: &RunCalls,
     ) -> Arc<dyn Host> {
         let host = self.evaluation_of(program, origins, cancel, limits, approver);
-        let host = host.rehearsing(calls.rehearsal.clone());
+        let host = host.with_features(|features| calls.prepare(features));
         Arc::new(host.observed(Arc::default(), Arc::clone(&calls.requests)))
     }
 
@@ -185,7 +185,8 @@ impl Connections {
         limits: &Limits,
         rehearsal: &Arc<Rehearsal>,
     ) -> Arc<dyn Host> {
-        self.evaluation(cancel, limits).rehearsing(Some(Arc::clone(rehearsal))).into_host()
+        let rehearsal = Some(Arc::clone(rehearsal));
+        self.evaluation(cancel, limits).with_features(|features| features.rehearsal = rehearsal).into_host()
     }
 
     /// Like [`Connections::host_asking`], for the program of a change set: the approver is asked about each call.
@@ -212,7 +213,7 @@ impl Connections {
         let guarded = Guarded::new(&self.downstreams, &origins.origins);
         guarded.iter().for_each(|guarded| guarded.begin(program, None, true));
         let allowed: Arc<dyn Grants> = Arc::<Remembered>::clone(&origins.allowed);
-        host.guarded(guarded).asking_in(program, approver, Some(allowed))
+        host.with_features(|features| features.guarded = guarded).asking_in(program, approver, Some(allowed))
     }
 
     fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {

@@ -8,26 +8,33 @@
 //! | transports | `stdio`: the server of one client, on standard input and output or other streams. `http`: the server of many clients, and their authentication |
 //! | assembly | `serve`: the options of a server, the state that its connections share, and signals |
 //! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, progress, elicitation in a call and in its reply. `connections`: downstream tools for programs at a terminal |
+//! | dry runs | `plans` and `rehearsals`: what a program would do, for a person to approve |
 //! | evaluations | `evaluations`: runs programs, with the host that the language sees |
 //! | calls | `calls`: the chain of layers through which every tool call goes |
-//! | runs | `runs`: the runs that wait for a person, and those that did not end well |
+//! | approvals | `approvals`: the runs that wait for a person, as that person sees them, and the decisions |
+//! | runs | `runs`: the runs that wait for a person, and those that did not end well. `recordings`: whole runs, from which they are replayed |
+//! | guards | `guards`: feeds the origins of values, by which the policy decides |
 //! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
 //! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
 //! | pins | `pins`: how the servers declared their tools when these were first seen, and which changes a person has accepted |
 //! | rules and records | `config`: the configuration: files, their formats, and the servers in them. `audit`: the hash-chained record of all calls |
-//! | policy | `policy`: the rules of the crate `lispbox-policy`, and the consent of a person to the calls that they ask about |
+//! | policy | `policy`: the rules of the crate `lispbox-policy`. `approvals::consent` applies them to calls |
 //! | shared | `quarantine`: detects third-party text that reads like instructions to a model. `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
 //! | secrets | `secrets`: redacts all output |
 //! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
 //!
+//! A feature has one room: `approvals`, `guards`, `plans`, `recordings` and `rehearsals` contain their layers of calls, their
+//! part of an evaluation and their storage, each at the layer that its imports allow. `evaluations` knows a dry run and the
+//! texts that a model may know, not which features use them.
+//!
 //! # The way of a tool call
 //! 1. `lang::eval` calls the host of the evaluation; `lang::runs` answers what the log of the run has already.
 //! 2. `evaluations::host` hands the call to `calls`, whose [chain](calls) has the following layers, in order.
-//! 3. `lease`, `audit`, `progress`, `telemetry`, `origins`, `rehearsal`, `slots`: what surrounds a call.
+//! 3. `lease`, `audit`, `progress`, `telemetry`, `guards`, `rehearsals`, `slots`: what surrounds a call.
 //! 4. `server`, `retries`, `connection`: the server is found, started if necessary, and has listed the tool.
-//! 5. `arguments`, `repeats`, `consent`: the arguments as they will be sent, whether a program that failed has made the
+//! 5. `arguments`, `repeats`, `approvals`: the arguments as they will be sent, whether a program that failed has made the
 //!    call already, and the decision on it.
-//! 6. `rehearsal`, `lease`, `run_log`, `audit`, `grants`: what has to be true and on record before anything is sent.
+//! 6. `rehearsals`, `lease`, `run_log`, `audit`, `approvals`: what has to be true and on record before anything is sent.
 //! 7. `transport`: `downstream::tool_transport` redacts the reply, `downstream::connection` has the request.
 //! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.
 //!
@@ -48,12 +55,16 @@ mod connections;
 mod downstream;
 mod evaluations;
 mod fields;
+mod guards;
 mod http;
 mod identity;
 mod pins;
+mod plans;
 mod policy;
 mod protocol;
 mod quarantine;
+mod recordings;
+mod rehearsals;
 mod runs;
 mod secrets;
 mod serve;
@@ -66,6 +77,8 @@ mod transport;
 
 pub use admission::Admission;
 pub use admission::allowances::Allowance;
+pub use approvals::grants::{Grant, GrantedCall, ListedGrant, StoredGrants};
+pub use approvals::{Answer, Approver, LaterCalls, NoApprover, Question};
 pub use audit::{
     AuditFailure, AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains,
 };
@@ -83,17 +96,14 @@ pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, s
 pub use lispbox_policy::internal::ChangeSet;
 pub use lispbox_policy::{GrantTerms, LONGEST_GRANT, Rehearsal};
 pub use pins::{DiffLine, PinReport, Pins, Review};
-pub use policy::{
-    Answer, Approver, Decision, Effect, LaterCalls, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict,
-};
+pub use policy::{Decision, Effect, Policy, ToolPattern, UnfitRule, Verdict};
 pub use protocol::patience::ReplyWithin;
 pub use protocol::replies::ReplyForm;
 pub use quarantine::Quarantine;
+pub use recordings::{RecordOptions, Recorded, fingerprint};
 pub use runs::LONGEST_RUN_KEY;
 pub use runs::attempts::EndedAttempt;
-pub use runs::grants::{Grant, GrantedCall, ListedGrant, StoredGrants};
 pub use runs::listing::{ListedRun, StoredRuns};
-pub use runs::recorded::{RecordOptions, Recorded, fingerprint};
 pub use runs::stored::{DecisionRecord, OpenCall, StoredRun};
 pub use runs::summary::RunState;
 pub use secrets::Secrets;

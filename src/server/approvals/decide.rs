@@ -6,11 +6,11 @@ use serde::de::IgnoredAny;
 
 use lispbox_policy::GrantTerms;
 
-use crate::server::runs::grants::{Grant, StoredGrants};
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::stored::StoredRun;
 
 use super::forms::Returned;
+use super::grants::{Grant, StoredGrants};
 use super::terms;
 
 /// The reason that a program is told if the operator gives none.

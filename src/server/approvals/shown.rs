@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::server::policy::is_seen;
+use super::is_seen;
 
 /// Maximum size of a text in one piece, in bytes; a longer one has its own pages.
 pub(in crate::server) const PIECE: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! Tool calls: the way of a call from a program to a server, through an ordered chain of layers.
 //!
-//! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others.
-//! [`Chain::new`] has the order, which is a security property. All layers run on the thread of the evaluation (or of its
+//! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others: in [`layers`], or
+//! in the room of the feature that it is a part of. [`Chain::new`] has the order, which is a security property. All layers run on the thread of the evaluation (or of its
 //! branch), one after the other, and may block; futures are awaited there by [`Wait`](wait::Wait). A call changes threads
 //! twice: when the connection's task takes the request, and when it hands over the answer.
 //!
@@ -12,26 +12,10 @@
 //! at the price of a thread for each call that waits, which an evaluation and its branches have anyway.
 
 pub(in crate::server) mod activity;
-mod arguments;
-mod audit;
-mod connection;
-mod consent;
-mod grants;
-pub(in crate::server) mod guarded;
-mod layer;
-mod lease;
-mod origins;
+pub(in crate::server) mod layer;
+mod layers;
 mod parts;
-mod progress;
 mod questions;
-mod rehearsal;
-mod repeats;
-mod retries;
-mod run_log;
-mod server;
-mod slots;
-mod telemetry;
-mod transport;
 mod wait;
 
 use std::collections::HashMap;
@@ -41,13 +25,20 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{CallId, Decision, Question, ToolCall, ToolReply};
+use crate::server::approvals::layers as approval;
 use crate::server::downstream::Failure;
 
-use layer::{Arguments, Call, Layer, Next};
+use crate::server::guards::layers as origins;
+use crate::server::rehearsals::layers as rehearsal;
+
+use layer::{Arguments, Call, Layer, Next, Times};
+use layers::{
+    arguments, audit, connection, lease, progress, repeats, retries, run_log, server, slots, telemetry, transport,
+};
 use questions::Questions;
 use wait::Wait;
 
-pub(in crate::server) use parts::Parts;
+pub(in crate::server) use parts::{Features, Parts};
 
 /// The layers of all calls of an evaluation.
 struct Chain(Vec<Box<dyn Layer>>);
@@ -55,7 +46,8 @@ struct Chain(Vec<Box<dyn Layer>>);
 impl Chain {
     /// Puts the layers in order, from the program to the server. A layer that is off is left out.
     fn new(parts: &Parts) -> Chain {
-        let Parts { downstreams, consent, rehearsal, .. } = parts;
+        let Parts { downstreams, consent, features, .. } = parts;
+        let Features { guarded, rehearsal: rehearsed, repeats: repeated } = features;
         let (audit, requests) = (downstreams.audit(), parts.requests.as_ref());
         let mut chain = Chain(Vec::with_capacity(19));
         // Nothing is done in a session that another process may have by now.
@@ -65,9 +57,9 @@ impl Chain {
         chain.add([progress::Shown(Arc::clone(&parts.activity))]);
         chain.add([telemetry::Traced::new(parts)]);
         // A reply has an origin as soon as the program has it, whatever the outcome of the call.
-        chain.add(parts.guarded.clone().map(origins::Learned));
+        chain.add(guarded.clone().map(origins::Learned));
         // A question about a call that is not made needs no person.
-        chain.add(rehearsal.clone().map(rehearsal::Asked));
+        chain.add(rehearsed.clone().map(rehearsal::Asked));
         chain.add([slots::Limited::new(parts.slots)]);
         // A tool that is denied by its name does not start its server.
         chain.add([server::Found(Arc::clone(downstreams))]);
@@ -77,18 +69,18 @@ impl Chain {
         // Arguments are decided on as they will be sent, so they are repaired and checked before.
         chain.add([arguments::Checked(Arc::clone(consent))]);
         // Nobody is asked about a call that is stopped because an earlier program has made it.
-        chain.add(parts.repeats.clone().map(repeats::Stopped));
+        chain.add(repeated.clone().map(repeats::Stopped));
         // Policy, guards, limits and the consent of a person.
-        chain.add([consent::Allowed(Arc::clone(consent))]);
+        chain.add([approval::Allowed(Arc::clone(consent))]);
         // A rehearsal has the decision that the call would have.
-        chain.add(rehearsal.clone().map(rehearsal::Withheld));
+        chain.add(rehearsed.clone().map(rehearsal::Withheld));
         // A decision may have waited for a person or another process.
         chain.add(requests.cloned().map(lease::Leased));
         // A call is on record before anything is sent: in the log of its run, then in the audit log.
         chain.add(requests.cloned().map(run_log::Started));
         chain.add(audit.map(|_| audit::Intended));
         // The records may have taken their time: a grant is checked once more, directly before the call is sent.
-        chain.add([grants::Held(Arc::clone(consent))]);
+        chain.add([approval::Held(Arc::clone(consent))]);
         chain.add([transport::Sent(Arc::clone(consent))]);
         chain
     }
@@ -124,11 +116,8 @@ impl Calls {
         let end = self.end_of(&given.id);
         let mut call = Call {
             given,
-            made,
-            begun: None,
-            sent: None,
-            timeout: given.timeout,
-            wait: Wait::new(&self.parts, end).until(Instant::now().checked_add(given.remaining)),
+            times: Times { made, begun: None, sent: None, timeout: given.timeout },
+            wait: self.waiting(end).until(Instant::now().checked_add(given.remaining)),
             audited,
             server: None,
             target: None,
@@ -147,9 +136,14 @@ impl Calls {
         reply
     }
 
+    /// Returns what waits until `end` is cancelled.
+    fn waiting(&self, end: CancellationToken) -> Wait<'_> {
+        Wait::new(&self.parts.runtime, self.parts.requests.as_ref(), end)
+    }
+
     /// Asks a person to decide on calls.
     pub(in crate::server) fn decide(&self, questions: &[Question]) -> Vec<Decision> {
-        let wait = Wait::new(&self.parts, self.parts.cancel.clone());
+        let wait = self.waiting(self.parts.cancel.clone());
         let decisions = wait.run(self.parts.consent.decide(questions)).unwrap_or_default();
         for (question, decision) in questions.iter().zip(&decisions) {
             if let Some(unwritten) = self.questions.settle(&self.parts, question, decision) {
@@ -176,7 +170,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Failure::Stopped`] if the evaluation has ended.
     pub(in crate::server) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
-        Wait::new(&self.parts, self.parts.cancel.clone()).run(work)
+        self.waiting(self.parts.cancel.clone()).run(work)
     }
 
     /// Returns the token that cancels a call.

@@ -7,9 +7,9 @@ use std::time::Instant;
 use crate::lang::{CallId, Decision, Question, ToolReply};
 use crate::server::audit::AuditedCall;
 
-use super::audit::unwritten_outcome;
+use super::layers::audit::unwritten_outcome;
+use super::layers::telemetry::Traced;
 use super::parts::Parts;
-use super::telemetry::Traced;
 
 #[derive(Default)]
 pub(super) struct Questions(Mutex<HashMap<CallId, AskedCall>>);

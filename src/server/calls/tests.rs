@@ -8,15 +8,15 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use super::guarded::Guarded;
 use super::*;
 use crate::lang::{self, Entry, Journal, Keep, RunLog, Tools};
+use crate::server::approvals::{Consent, Grants, LaterCalls, Take, TakenCall, no_approver};
 use crate::server::audit::{AuditLog, AuditOptions};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
+use crate::server::guards::Guarded;
 use crate::server::identity::Identity;
 use crate::server::pins::Pins;
-use crate::server::policy::{Consent, Grants, LaterCalls, Take, TakenCall, no_approver};
 use crate::server::runs::Repeats;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::leases::HeldLease;
@@ -231,9 +231,11 @@ impl World {
             activity: Arc::default(),
             consent: Arc::new(consent),
             requests,
-            guarded,
-            rehearsal: with(Obstacle::Rehearsal).then(Arc::<Rehearsal>::default),
-            repeats: with(Obstacle::Repeated).then(|| Repeats::of_one_call("mail", "send", &given_arguments)),
+            features: Features {
+                guarded,
+                rehearsal: with(Obstacle::Rehearsal).then(Arc::<Rehearsal>::default),
+                repeats: with(Obstacle::Repeated).then(|| Repeats::of_one_call("mail", "send", &given_arguments)),
+            },
         });
         World { calls, sent, given, _audit: folder }
     }

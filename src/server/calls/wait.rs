@@ -11,10 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::server::downstream::Failure;
 use crate::server::sessions::requests::SessionRequests;
 
-use super::parts::Parts;
-
 /// Waits for futures until the call is to end.
-pub(super) struct Wait<'c> {
+pub(in crate::server) struct Wait<'c> {
     runtime: &'c Handle,
     requests: Option<&'c Arc<SessionRequests>>,
     end: CancellationToken,
@@ -26,17 +24,21 @@ pub(super) struct Wait<'c> {
 
 impl<'c> Wait<'c> {
     /// Creates a wait that ends when `end` is cancelled, or when the lease of the session is lost.
-    pub(super) fn new(parts: &'c Parts, end: CancellationToken) -> Wait<'c> {
-        Wait { runtime: &parts.runtime, requests: parts.requests.as_ref(), end, over: None, attempt: None }
+    pub(in crate::server) fn new(
+        runtime: &'c Handle,
+        requests: Option<&'c Arc<SessionRequests>>,
+        end: CancellationToken,
+    ) -> Wait<'c> {
+        Wait { runtime, requests, end, over: None, attempt: None }
     }
 
     /// Sets the time at which the evaluation is over, if it ends at a time.
-    pub(super) fn until(self, over: Option<Instant>) -> Wait<'c> {
+    pub(in crate::server) fn until(self, over: Option<Instant>) -> Wait<'c> {
         Wait { over, ..self }
     }
 
     /// Sets the time at which the current attempt is over.
-    pub(super) fn attempt_until(&mut self, attempt: Option<Instant>) {
+    pub(in crate::server) fn attempt_until(&mut self, attempt: Option<Instant>) {
         self.attempt = attempt;
     }
 
@@ -44,7 +46,7 @@ impl<'c> Wait<'c> {
     ///
     /// # Errors
     /// Returns [`Failure::Stopped`] if the call is to end first, and [`Failure::NotStarted`] if the attempt is over.
-    pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(in crate::server) fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         // Work that is dropped before its end tells its server so by a task.
         let _runtime = self.runtime.enter();
         let mut work = pin!(work);
@@ -70,7 +72,7 @@ impl<'c> Wait<'c> {
     }
 
     /// True if the call is to end.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::server) fn is_over(&self) -> bool {
         self.end.is_cancelled() || self.is_lost() || self.over.is_some_and(|over| Instant::now() >= over)
     }
 

@@ -8,7 +8,7 @@
 //! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`validation`] whose work [`expansion`] bounds;
 //! [`nullable`] reads schemas in the way of OpenAPI. [`result`] unwraps results and [`learned_shape`] learns their shape. [`index`]
 //! serves searches. [`list_cache`] caches tool lists on disk and [`shapes`] what was learned, both in the [`cache`]. [`unfit`]
-//! reports rules that match no tool, and [`plans`] decides on the calls of a plan.
+//! reports rules that match no tool.
 
 mod arguments;
 mod asked;
@@ -31,7 +31,6 @@ mod login;
 mod nullable;
 mod overheard;
 mod patterns;
-mod plans;
 mod problems;
 mod process;
 mod refusals;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::lang::{Attempt, Environment, Limits, Reply, RunLog, Status, Suspended};
+use crate::server::approvals::asked::AskedRun;
 use crate::server::runs::attempts::FailedAttempt;
 use crate::server::runs::ended::EndedProgram;
-use crate::server::runs::recorded::FinishedRecording;
-use crate::server::runs::{AskedRun, ResumedRun, Runs};
+use crate::server::runs::{ResumedRun, Runs};
 use crate::server::sessions::persistence::{Persistence, SessionLease, failed, only_in_memory, unwritable};
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
@@ -30,7 +30,6 @@ pub(super) struct Evaluated<'r> {
     pub(super) attempted: Attempted,
     /// The run, if it waits for a person.
     pub(super) suspended: Option<Suspended>,
-    pub(super) recording: Option<FinishedRecording>,
     pub(super) run: HeldRun<'r>,
     pub(super) lease: Option<SessionLease>,
     pub(super) place: Place,
@@ -158,7 +157,7 @@ impl Evaluated<'_> {
     fn keep_waiting(&mut self) -> Option<AskedRun> {
         // A run whose session was not kept cannot be resumed; the reply says so.
         let run = self.suspended.take().filter(|_| self.reply.status == Status::Suspended)?;
-        match self.services.runs.keep(&self.place.entry, run, self.run.get(), self.recording.take()) {
+        match self.services.runs.keep(&self.place.entry, run, self.run.get()) {
             Ok(asked) => Some(asked),
             Err(problem) => {
                 let message = format!("the program cannot wait for approval, and has ended: {problem}");
@@ -173,7 +172,7 @@ impl Evaluated<'_> {
         let (entry, Attempted { program, limits, .. }) = (&self.place.entry, &self.attempted);
         failure.after = session_state(entry, session);
         let ended = EndedProgram { entry, program, limits, run: self.client.activity.run() };
-        self.services.runs.failed(&ended, self.run.get(), &mut self.reply, failure, self.recording.take());
+        self.services.runs.failed(&ended, self.run.get(), &mut self.reply, failure);
     }
 
     /// Notes what later programs should know of one that has ended well.
@@ -189,7 +188,7 @@ impl Evaluated<'_> {
     fn end_run(&mut self) {
         let Some(run) = self.run.get() else { return };
         let (runs, caller) = (&self.services.runs, self.place.entry.caller());
-        if let Some(problem) = runs.ended(run, &self.reply, caller, self.recording.take()) {
+        if let Some(problem) = runs.ended(run, &self.reply, caller) {
             tracing::warn!(problem, "the end of a run was not stored");
         }
     }

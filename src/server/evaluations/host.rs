@@ -9,21 +9,18 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{
-    Audience, CallId, Catalogue, Decision, Found, Host, Keep, Question, Recorder, RunLog, Server, Tool, ToolCall,
-    ToolError, ToolReply,
+    Audience, CallId, Catalogue, Decision, Found, Host, Question, Recorder, RunLog, Server, Tool, ToolCall, ToolError,
+    ToolReply,
 };
 use crate::lang::{NO_HANDLES, NO_RUNS};
+use crate::server::approvals::{Approver, Consent, Grants, no_approver};
 use crate::server::audit::{Kind, Record};
 use crate::server::calls::activity::Activity;
-use crate::server::calls::guarded::Guarded;
-use crate::server::calls::{Calls, Parts};
+use crate::server::calls::{Calls, Features, Parts};
 use crate::server::downstream::Downstreams;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
-use crate::server::policy::{Approver, Consent, Grants, no_approver};
-use crate::server::runs::{MOST_LOGGED, Repeats};
 use crate::server::sessions::requests::SessionRequests;
-use lispbox_policy::{Rehearsal, internal::ChangeSet};
 
 /// Describes all runs of a principal that have not ended, or one of them, as JSON text.
 pub(in crate::server) type RunStatus = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;
@@ -60,9 +57,7 @@ impl EvaluationHost {
             identity,
             activity: Arc::default(),
             requests: None,
-            guarded: None,
-            rehearsal: None,
-            repeats: None,
+            features: Features::default(),
         };
         EvaluationHost {
             parts,
@@ -107,30 +102,17 @@ impl EvaluationHost {
         approver: Arc<dyn Approver>,
         grants: Option<Arc<dyn Grants>>,
     ) -> EvaluationHost {
-        let origins = self.parts.guarded.as_ref().map(|guarded| Arc::clone(guarded.origins()));
+        let origins = self.parts.features.origins();
         let consent = Consent::new(Arc::clone(&identity), approver).with_grants(grants).with_origins(origins);
         self.with(|parts| Parts { identity, consent: Arc::new(consent), ..parts })
     }
 
-    /// Sets where the origins of values are recorded. Must be called before [`EvaluationHost::known_as`].
-    pub(in crate::server) fn guarded(self, guarded: Option<Guarded>) -> EvaluationHost {
-        self.with(|parts| Parts { guarded, ..parts })
-    }
-
-    /// Sets where the calls are collected that a rehearsal does not make.
-    pub(in crate::server) fn rehearsing(self, rehearsal: Option<Arc<Rehearsal>>) -> EvaluationHost {
-        self.with(|parts| Parts { rehearsal, ..parts })
-    }
-
-    /// Sets the calls of earlier programs that are not to be repeated.
-    pub(in crate::server) fn after(self, repeats: Option<Arc<Repeats>>) -> EvaluationHost {
-        self.with(|parts| Parts { repeats, ..parts })
-    }
-
-    /// Returns the host of a program that makes the calls of a change set, each once a person has approved it.
-    pub(in crate::server) fn committing(self, changes: &ChangeSet) -> Arc<dyn Host> {
-        let log = RunLog::new(changes.log.clone(), Keep::Form, MOST_LOGGED);
-        Arc::new(Recorder::new(Arc::new(self), Arc::new(log)))
+    /// Switches on what its calls need. Must be called before [`EvaluationHost::known_as`].
+    pub(in crate::server) fn with_features(self, switch_on: impl FnOnce(&mut Features)) -> EvaluationHost {
+        self.with(|mut parts| {
+            switch_on(&mut parts.features);
+            parts
+        })
     }
 
     /// Sets what describes the runs of the principal.
@@ -251,9 +233,7 @@ impl Host for EvaluationHost {
     }
 
     fn fork_session(&self) -> Result<String, String> {
-        if self.parts.rehearsal.is_some() {
-            return Err("a rehearsal makes no sessions".to_owned());
-        }
+        self.parts.features.may_change_sessions("makes no sessions")?;
         self.requests()?.fork()
     }
 
@@ -262,9 +242,7 @@ impl Host for EvaluationHost {
     }
 
     fn close_session(&self) -> Result<(), String> {
-        if self.parts.rehearsal.is_some() {
-            return Err("a rehearsal closes no session".to_owned());
-        }
+        self.parts.features.may_change_sessions("closes no session")?;
         self.requests()?.close();
         Ok(())
     }

@@ -5,22 +5,23 @@ use std::time::{Duration, Instant};
 
 use crate::lang::{Environment, Keep, Reply, Request};
 use crate::server::admission::request::{EvalRequest, Refused};
+use crate::server::approvals::Grants;
+use crate::server::approvals::asked::AskedRun;
+use crate::server::approvals::grants::SessionGrants;
+use crate::server::approvals::run_grants::RunGrants;
 use crate::server::audit::{Kind, Record};
-use crate::server::calls::guarded::Guarded;
+use crate::server::calls::Features;
+use crate::server::guards::KnownTexts;
 use crate::server::identity::Identity;
-use crate::server::policy::Grants;
-use crate::server::runs::grants::SessionGrants;
-use crate::server::runs::planned::PlanGrants;
-use crate::server::runs::{AskedRun, Resumption, RunKey, not_resumed};
+use crate::server::runs::{Resumption, not_resumed};
 use crate::server::sessions::persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::server::telemetry::log;
 use crate::store::Problem;
-use lispbox_policy::Rehearsal;
 
-use super::program::{Client, Definer, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
-use super::{Caller, Evaluations, Hosted, Turn, hints};
+use super::program::{Client, Definer, Finished, Place, ProgramRun, Ran, Services, WantedRun};
+use super::{CalledProgram, Caller, Evaluations, Hosted, Turn, hints};
 
 /// A session as a call has it.
 #[derive(Clone, Copy)]
@@ -37,16 +38,6 @@ fn program(request: EvalRequest, is_resumed: bool) -> Request {
     Request { program: request.program, data, limits: request.limits, name: None, from: None }
 }
 
-/// Returns what the model is known to have read and written.
-fn known(CalledSession { caller, .. }: CalledSession<'_>, guarded: Option<Guarded>) -> KnownTexts {
-    KnownTexts {
-        guarded,
-        // Without a connection it is unknown what the model has read before.
-        is_unread: caller.own.as_ref().is_some_and(|own| !own.origins().is_read()),
-        words: caller.words.clone(),
-    }
-}
-
 /// Returns the request of the client that a program is evaluated for.
 fn client(caller: &Caller) -> Client {
     Client {
@@ -60,20 +51,19 @@ impl Evaluations {
     /// Waits for the turn of a program, evaluates it, and returns its reply and its run, if that is suspended.
     pub(super) async fn evaluate_in(
         &self,
-        request: EvalRequest,
-        (resumption, key): (Option<Resumption>, Option<RunKey>),
+        program: CalledProgram<Resumption>,
         caller: &Caller,
         entry: &Arc<Entry>,
         identity: &mut Identity,
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
-        let memory = request.limits.memory;
+        let memory = program.request.limits.memory;
         let turn = self.turn(entry, caller, memory).await?;
-        let session = CalledSession { caller, entry, is_named: request.session.is_some() };
+        let session = CalledSession { caller, entry, is_named: program.request.session.is_some() };
         identity.session = Some(log::hashed(&entry.handle));
         self.is_usable(entry, caller, session.is_named)?;
         self.downstreams.refresh();
-        let named = resumption.as_ref().map(|resumption| resumption.run.clone());
-        let (run, hosted) = self.program_run(request, resumption, key, session, identity);
+        let named = program.resumed.as_ref().map(|resumption| resumption.run.clone());
+        let (run, hosted) = self.program_run(program, session, identity);
         let finished = self.until_finished((run, hosted), turn, session, memory).await;
         caller.has_read(entry);
         Ok(self.received(finished?, session, named.as_deref()))
@@ -82,30 +72,22 @@ impl Evaluations {
     /// Returns a program with everything that its thread needs, and the parts of its host.
     fn program_run(
         &self,
-        request: EvalRequest,
-        resumption: Option<Resumption>,
-        key: Option<RunKey>,
+        CalledProgram { request, resumed: resumption, key, dry_run }: CalledProgram<Resumption>,
         session: CalledSession<'_>,
         identity: &Identity,
     ) -> (ProgramRun, Hosted) {
         let CalledSession { caller, entry, .. } = session;
-        let guarded = Guarded::new(&self.downstreams, entry.origins());
-        if guarded.is_none() {
-            caller.own.iter().chain([entry]).for_each(|entry| entry.origins().unwatched());
-        }
+        let known = KnownTexts::new(&self.downstreams, caller.own.as_ref(), entry, caller.words.clone());
         // A run that is resumed makes its calls.
         let is_resumed = resumption.is_some();
-        let rehearsal = (request.rehearse && !is_resumed).then(Arc::<Rehearsal>::default);
-        let purpose = match &rehearsal {
-            Some(rehearsal) => Purpose::Rehearsal(Arc::clone(rehearsal)),
-            None if request.plan && !is_resumed => Purpose::Plan(Arc::clone(&self.downstreams)),
-            None => Purpose::Effects,
-        };
+        let dry_run = dry_run.filter(|_| !is_resumed);
         let repeats = self.runs.repeats(entry, &identity.program, resumption.as_ref());
-        let repeats = repeats.filter(|_| !request.repeat && rehearsal.is_none());
+        let repeats = repeats.filter(|_| !request.repeat && dry_run.is_none());
+        let mut features = Features::new(&known, repeats);
+        dry_run.iter().for_each(|dry_run| dry_run.prepare(&mut features));
         let consent = self.persistence.as_ref().map(|persistence| {
             let grants = SessionGrants::new(persistence.store(), &caller.name, &entry.handle);
-            Arc::new(PlanGrants::new(Some(Arc::new(grants))))
+            Arc::new(RunGrants::new(Some(Arc::new(grants))))
         });
         let (runs, principal) = (Arc::clone(&self.runs), caller.name.clone());
         let requests = Arc::<SessionRequests>::default();
@@ -115,19 +97,17 @@ impl Evaluations {
             requests: Arc::clone(&requests),
             grants: consent.clone().map(|grants| grants as Arc<dyn Grants>),
             run_status: Some(Arc::new(move |run| runs.status(&principal, run))),
-            guarded: guarded.clone(),
-            rehearsal,
-            repeats,
+            features,
         };
         let audit = self
             .downstreams
             .audit()
             .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), Record::of(Kind::Program, identity)));
         let run = ProgramRun {
-            purpose,
+            dry_run,
             run: WantedRun { resumption, key, keep: if caller.can_wait { Keep::Form } else { Keep::Nothing } },
             place: self.place(session),
-            known: known(session, guarded),
+            known,
             client: client(caller),
             services: Services { runs: Arc::clone(&self.runs), shutdown: Arc::clone(&self.shutdown) },
             program: program(request, is_resumed),

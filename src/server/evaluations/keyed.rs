@@ -7,15 +7,17 @@ use crate::lang::{Host, Keep, Reply, Request, Sandbox};
 use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
+use crate::server::calls::Features;
+use crate::server::guards::KnownTexts;
 use crate::server::identity::{LOCAL, sha256_of_json};
 use crate::server::runs::{FoundRun, Free, Resumption, RunKey, RunSession, Runs, not_resumed};
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionBounds};
 use crate::store::{LOOK, Store};
-use lispbox_policy::Rehearsal;
 
-use super::program::{Client, Finished, KnownTexts, Place, ProgramRun, Purpose, Ran, Services, WantedRun};
+use super::dry_run::DryRun;
+use super::program::{Client, Finished, Place, ProgramRun, Ran, Services, WantedRun};
 use super::waits::LONGEST_LEASE;
 
 /// Runs with a key in a store, for programs that are not served to a client. They belong to the principal `local`.
@@ -29,8 +31,14 @@ pub struct KeyedRuns {
 #[derive(Clone)]
 pub struct RunCalls {
     pub(in crate::server) requests: Arc<SessionRequests>,
-    /// Collects the calls that are not made, if the program is rehearsed.
-    pub(in crate::server) rehearsal: Option<Arc<Rehearsal>>,
+    dry_run: Option<Arc<dyn DryRun>>,
+}
+
+impl RunCalls {
+    /// Switches on what the calls of the program need.
+    pub(in crate::server) fn prepare(&self, features: &mut Features) {
+        self.dry_run.iter().for_each(|dry_run| dry_run.prepare(features));
+    }
 }
 
 /// The outcome of a program with a run key.
@@ -77,19 +85,18 @@ impl KeyedRuns {
         self.try_to_evaluate(key, request, host, None).map_err(|refused| Box::new(refused.reply()))
     }
 
-    /// Like [`KeyedRuns::evaluate`], but calls that may change something are not made: they are kept as the calls of a run
-    /// with that key, which makes them once a person has decided on each.
+    /// Like [`KeyedRuns::evaluate`], but the program is answered by a dry run.
     ///
     /// # Errors
     /// Returns a reply that says why nothing was evaluated.
-    pub fn rehearse(
+    pub(in crate::server) fn dry_run(
         &self,
         key: &str,
         request: Request,
         host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
+        dry_run: Arc<dyn DryRun>,
     ) -> Result<KeyedReply, Box<Reply>> {
-        let rehearsal = Some(Arc::default());
-        self.try_to_evaluate(key, request, host, rehearsal).map_err(|refused| Box::new(refused.reply()))
+        self.try_to_evaluate(key, request, host, Some(dry_run)).map_err(|refused| Box::new(refused.reply()))
     }
 
     /// Finds a run. Waits while another process evaluates it.
@@ -147,10 +154,10 @@ impl KeyedRuns {
         key: &str,
         mut request: Request,
         host: impl FnOnce(&RunCalls) -> Arc<dyn Host>,
-        rehearsal: Option<Arc<Rehearsal>>,
+        dry_run: Option<Arc<dyn DryRun>>,
     ) -> Result<KeyedReply, Refused> {
-        let digest = match rehearsal {
-            Some(_) => sha256_of_json(&(&request.program, &request.data, "rehearsed")),
+        let digest = match &dry_run {
+            Some(dry_run) => sha256_of_json(&(&request.program, &request.data, dry_run.name())),
             None => sha256_of_json(&(&request.program, &request.data)),
         };
         let digest = digest.map_err(|problem| Refused::new("InternalError", problem.to_string()))?;
@@ -162,8 +169,8 @@ impl KeyedRuns {
         let patience = request.limits.total.max(LONGEST_LEASE);
         let requests = Arc::<SessionRequests>::default();
         // A run that is resumed makes its calls.
-        let rehearsal = rehearsal.filter(|_| resumption.is_none());
-        let host = host(&RunCalls { requests: Arc::clone(&requests), rehearsal: rehearsal.clone() });
+        let dry_run = dry_run.filter(|_| resumption.is_none());
+        let host = host(&RunCalls { requests: Arc::clone(&requests), dry_run: dry_run.clone() });
         let place = Place {
             entry: Arc::clone(&entry),
             is_own: false,
@@ -174,11 +181,10 @@ impl KeyedRuns {
         };
         let run = ProgramRun {
             program: request,
-            purpose: rehearsal.map_or(Purpose::Effects, Purpose::Rehearsal),
+            dry_run,
             run: WantedRun { resumption, key, keep: Keep::Form },
             place,
-            // The host records the origins of values.
-            known: KnownTexts { guarded: None, is_unread: true, words: None },
+            known: KnownTexts::of_person(),
             client: Client::default(),
             services: Services { runs: Arc::clone(&self.runs), shutdown: Shutdown::new(Duration::ZERO) },
             requests,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lang::{Environment, Host};
 use crate::server::admission::request::Refused;
-use crate::server::calls::guarded::received;
+use crate::server::guards::received;
 use crate::server::runs::{Free, ResumedRun};
 use crate::server::sessions::persistence::{Begin, SessionLease, refused};
 

@@ -20,16 +20,15 @@
 
 mod attempts;
 mod describe;
+pub(in crate::server) mod dry_run;
 mod evaluated;
 mod hints;
 pub(in crate::server) mod host;
 mod in_session;
 pub(in crate::server) mod keyed;
 mod leased;
-mod planned;
 mod prepared;
 mod program;
-mod rehearse;
 mod waits;
 pub(in crate::server) mod withdrawn;
 
@@ -37,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(in crate::server) use describe::Described;
+use dry_run::DryRun;
 use host::{EvaluationHost, RunStatus};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
@@ -51,13 +51,14 @@ use crate::lang::{Environment, Host, Sandbox};
 use crate::server::admission::request::{EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
 use crate::server::admission::{AdmissionSlot, Gate, RunPermit};
+use crate::server::approvals::asked::AskedRun;
+use crate::server::approvals::{Approver, Grants};
 use crate::server::audit::{AuditLog, Record};
+use crate::server::calls::Features;
 use crate::server::calls::activity::Activity;
-use crate::server::calls::guarded::Guarded;
 use crate::server::downstream::Downstreams;
 use crate::server::identity::{Identity, sha256};
-use crate::server::policy::{Approver, Grants};
-use crate::server::runs::{AskedRun, Repeats, Resumption, RunKey, RunSession, Runs};
+use crate::server::runs::{Resumption, RunKey, RunSession, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
@@ -66,7 +67,6 @@ use crate::server::sessions::{Ended, Entry, Sessions};
 use crate::server::system::random;
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
-use lispbox_policy::Rehearsal;
 
 /// The caller of an evaluation, with the session that a call without a handle uses.
 pub(in crate::server) struct Caller {
@@ -122,6 +122,17 @@ impl Caller {
     }
 }
 
+/// A program, as a call asks for it. `R` says which run it continues.
+pub(in crate::server) struct CalledProgram<R> {
+    pub(in crate::server) request: EvalRequest,
+    /// The run that is resumed.
+    pub(in crate::server) resumed: Option<R>,
+    /// The key of a run that has not begun.
+    pub(in crate::server) key: Option<RunKey>,
+    /// The way to answer the program in place of running it, unless it is resumed.
+    pub(in crate::server) dry_run: Option<Arc<dyn DryRun>>,
+}
+
 /// State shared by all evaluations.
 pub(in crate::server) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
@@ -146,9 +157,7 @@ struct Hosted {
     requests: Arc<SessionRequests>,
     grants: Option<Arc<dyn Grants>>,
     run_status: Option<RunStatus>,
-    guarded: Option<Guarded>,
-    rehearsal: Option<Arc<Rehearsal>>,
-    repeats: Option<Arc<Repeats>>,
+    features: Features,
 }
 
 /// The lock of a session, with the admission to run its program.
@@ -192,7 +201,7 @@ impl Evaluations {
         }
     }
 
-    pub(in crate::server) fn downstreams(&self) -> &Downstreams {
+    pub(in crate::server) fn downstreams(&self) -> &Arc<Downstreams> {
         &self.downstreams
     }
 
@@ -245,27 +254,25 @@ impl Evaluations {
     /// has become of the program.
     pub(in crate::server) async fn evaluate(
         &self,
-        request: EvalRequest,
-        resumed: Option<(Resumption, RunSession)>,
-        key: Option<RunKey>,
+        called: CalledProgram<(Resumption, RunSession)>,
         caller: Caller,
     ) -> (Reply, Identity, Conclusion) {
-        let can_wait = caller.can_wait || self.outlives_request(key.is_some(), resumed.is_some());
+        let can_wait = caller.can_wait || self.outlives_request(called.key.is_some(), called.resumed.is_some());
         let caller = Caller { can_wait, ..caller };
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let program = log::kept(&self.downstreams.secrets().redact(&request.program));
+        let program = log::kept(&self.downstreams.secrets().redact(&called.request.program));
         let mut identity = Identity {
             evaluation: number,
             principal: caller.name.clone(),
             session: None,
-            program: sha256(request.program.as_bytes()),
+            program: sha256(called.request.program.as_bytes()),
             span: log::evaluation_span(number, &caller.name),
         };
         let span = identity.span.clone();
         let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
             None => tokio::select! {
                 biased;
-                outcome = Box::pin(self.evaluate_in_turn(request, resumed, key, &caller, &mut identity)).instrument(span) => outcome,
+                outcome = Box::pin(self.evaluate_in_turn(called, &caller, &mut identity)).instrument(span) => outcome,
                 () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
             },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
@@ -352,12 +359,11 @@ impl Evaluations {
 
     async fn evaluate_in_turn(
         &self,
-        request: EvalRequest,
-        resumed: Option<(Resumption, RunSession)>,
-        key: Option<RunKey>,
+        called: CalledProgram<(Resumption, RunSession)>,
         caller: &Caller,
         identity: &mut Identity,
     ) -> Result<(Reply, Option<AskedRun>), Refused> {
+        let CalledProgram { request, resumed, key, dry_run } = called;
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
         let are_withdrawn_over = self.unordered.until_withdrawn_end(&caller.name, withdrawn::PATIENCE).await;
@@ -381,7 +387,8 @@ impl Evaluations {
             None => self.entry(request.session.as_deref(), caller)?,
         };
         let is_named = request.session.is_some();
-        let outcome = self.evaluate_in(request, (resumed, key), caller, &entry, identity).await;
+        let called = CalledProgram { request, resumed, key, dry_run };
+        let outcome = self.evaluate_in(called, caller, &entry, identity).await;
         let (mut reply, asked) = outcome.map_err(|refused| caller.refused(&entry, is_named, refused))?;
         if !are_withdrawn_over {
             reply.notes.push(withdrawn::NOT_ENDED.to_owned());
@@ -444,14 +451,14 @@ impl Evaluations {
         hosted: Hosted,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let Hosted { slots, identity, requests, grants, run_status, guarded, rehearsal, repeats } = hosted;
+        let Hosted { slots, identity, requests, grants, run_status, features } = hosted;
         let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         let downstreams = Arc::clone(&self.downstreams);
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
-        let host = host.guarded(guarded).known_as(identity, Arc::clone(&caller.approver), grants);
-        let host = host.with_runs(run_status).rehearsing(rehearsal).after(repeats);
+        let host = host.with_features(|of_host| *of_host = features);
+        let host = host.known_as(identity, Arc::clone(&caller.approver), grants).with_runs(run_status);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {

@@ -2,7 +2,7 @@
 //!
 //! Each step consumes the one before: a [`ProgramRun`] is [`Leased`](super::leased::Leased) when its session and its run
 //! are held here, then [`Prepared`](super::prepared::Prepared) and [`Evaluated`](super::evaluated::Evaluated), and last
-//! [`Finished`]. Those that are only [rehearsed](super::rehearse) or [planned](super::planned) hold nothing.
+//! [`Finished`]. Those that a [dry run](super::dry_run) answers hold nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{Environment, Host, Keep, Reply, Request, Sandbox};
 use crate::server::admission::request::Refused;
 use crate::server::admission::shutdown::Shutdown;
+use crate::server::approvals::asked::AskedRun;
+use crate::server::approvals::run_grants::RunGrants;
 use crate::server::audit::{AuditLog, Record};
 use crate::server::calls::activity::Activity;
-use crate::server::calls::guarded::Guarded;
-use crate::server::downstream::Downstreams;
-use crate::server::runs::planned::PlanGrants;
-use crate::server::runs::{AskedRun, Free, ResumedRun, Resumption, RunKey, Runs};
+use crate::server::guards::KnownTexts;
+use crate::server::runs::{Free, ResumedRun, Resumption, RunKey, Runs};
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
 use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
 use crate::store::{Key, Problem};
-use lispbox_policy::Rehearsal;
 
+use super::dry_run::{DryProgram, DryRun};
 use super::unwritten;
 use super::waits::LONGEST_LEASE;
 use super::withdrawn::ClientRequest;
@@ -33,7 +33,8 @@ use super::withdrawn::ClientRequest;
 /// A program with everything that its thread needs.
 pub(super) struct ProgramRun {
     pub(super) program: Request,
-    pub(super) purpose: Purpose,
+    /// The way to answer the program in place of running it.
+    pub(super) dry_run: Option<Arc<dyn DryRun>>,
     pub(super) run: WantedRun,
     pub(super) place: Place,
     pub(super) known: KnownTexts,
@@ -41,24 +42,12 @@ pub(super) struct ProgramRun {
     pub(super) services: Services,
     /// The requests of the program for its session.
     pub(super) requests: Arc<SessionRequests>,
-    /// Receives the consent to the calls of a plan.
-    pub(super) consent: Option<Arc<PlanGrants>>,
+    /// Receives the consent to the calls of the run.
+    pub(super) consent: Option<Arc<RunGrants>>,
     /// The audit log, if there is one, with the record that announces the program.
     pub(super) audit: Option<(Arc<AuditLog>, Secrets, Record)>,
     /// The time for which this thread waits while another evaluation uses the run or the session.
     pub(super) patience: Duration,
-}
-
-/// The reason why a program is evaluated.
-#[derive(Default)]
-pub(super) enum Purpose {
-    /// Its value and its effects.
-    #[default]
-    Effects,
-    /// The calls that it would make, which are collected here.
-    Rehearsal(Arc<Rehearsal>),
-    /// The tools that it can call, on which these decide.
-    Plan(Arc<Downstreams>),
 }
 
 /// The run to which an evaluation belongs.
@@ -82,25 +71,6 @@ pub(super) struct Place {
     pub(super) sandbox: Arc<dyn Sandbox>,
     /// The handles that the caller's connection knows, if the protocol revision tracks them.
     pub(super) handles: Option<Arc<Handles>>,
-}
-
-/// The texts that the model may know.
-pub(super) struct KnownTexts {
-    /// The origins of values, if there are guards.
-    pub(super) guarded: Option<Guarded>,
-    /// True if the model can have read no text that is not trusted outside of this session.
-    pub(super) is_unread: bool,
-    /// The words of the user, if the client passes them.
-    pub(super) words: Option<String>,
-}
-
-impl KnownTexts {
-    /// Adds the words of the user to the origins.
-    pub(super) fn add_words(&self) {
-        if let (Some(guarded), Some(words)) = (&self.guarded, &self.words) {
-            guarded.origins().add_words(words);
-        }
-    }
 }
 
 /// The client of an evaluation.
@@ -167,10 +137,8 @@ impl ProgramRun {
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
     pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Ran, Refused> {
-        match std::mem::take(&mut self.purpose) {
-            Purpose::Effects => {}
-            Purpose::Rehearsal(rehearsal) => return self.rehearse(&rehearsal, session, host).map(Ran::from),
-            Purpose::Plan(planner) => return self.plan(&planner, session, host).map(Ran::from),
+        if let Some(dry_run) = self.dry_run.take() {
+            return self.answer(&*dry_run, session, host).map(Ran::from);
         }
         // Requests that resume the same run take turns at it: the first takes it.
         let runs = Arc::clone(&self.services.runs);
@@ -191,6 +159,25 @@ impl ProgramRun {
             runs.put_back(resumed);
         }
         ran
+    }
+
+    /// Answers the program by a dry run.
+    ///
+    /// # Errors
+    /// Refuses if the audit record cannot be written, if the session cannot be read, or as the dry run does.
+    fn answer(
+        mut self,
+        dry_run: &dyn DryRun,
+        session: &mut Box<dyn Environment>,
+        host: Arc<dyn Host>,
+    ) -> Result<Finished, Refused> {
+        self.look_at(&mut **session)?;
+        let ProgramRun { program: request, place, run, known, services, .. } = self;
+        let (entry, runs) = (Arc::clone(&place.entry), Arc::clone(&services.runs));
+        let program = DryProgram { request, entry, sandbox: place.sandbox, known, runs, key: run.key };
+        let reply = dry_run.reply(program, &mut **session, host)?;
+        let state = place.entry.used(&**session, &[], place.is_own);
+        Ok(Finished::with(reply, state))
     }
 
     fn resume(

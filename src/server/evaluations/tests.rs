@@ -4,9 +4,9 @@ use serde_json::json;
 
 use crate::lang::{Engine, Limits};
 use crate::server::admission::Admission;
+use crate::server::approvals::no_approver;
 use crate::server::config::Configuration;
 use crate::server::downstream::DownstreamOptions;
-use crate::server::policy::no_approver;
 use crate::server::runs::{Free, Retry, Runs};
 use crate::server::sessions::SessionBounds;
 
@@ -26,9 +26,10 @@ fn evaluations(runtime: &tokio::runtime::Runtime, configuration: Configuration) 
     )
 }
 
-fn program(text: &str) -> EvalRequest {
+fn called(text: &str, resumed: Option<(Resumption, RunSession)>) -> CalledProgram<(Resumption, RunSession)> {
     let arguments = json!({"program": text}).as_object().cloned().unwrap_or_default();
-    EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right")
+    let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
+    CalledProgram { request, resumed, key: None, dry_run: None }
 }
 
 /// A caller outside of sessions, with tokens of its evaluation and of its request.
@@ -57,7 +58,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         // If the two were checked in arbitrary order, half of these would begin.
         for _ in 0..40 {
             let caller = caller(&withdrawn, &CancellationToken::new());
-            let reply = evaluations.evaluate(program("(def x 1)"), None, None, caller).await.0;
+            let reply = evaluations.evaluate(called("(def x 1)", None), caller).await.0;
             assert_eq!(reply.failure.expect("it was withdrawn").message, "the call was cancelled before it started");
         }
     });
@@ -79,10 +80,10 @@ fn a_program_whose_client_has_gone_when_it_ends_well_is_told_of_and_goes_on() {
     gone.cancel();
     let adds = "(notes/add {:line \"1\"})";
     runtime.block_on(async {
-        let lost = evaluations.evaluate(program(adds), None, None, caller(&stays, &gone)).await.0;
+        let lost = evaluations.evaluate(called(adds, None), caller(&stays, &gone)).await.0;
         assert_eq!((lost.status, lost.cut_off), (crate::lang::Status::Ok, None));
         let run = lost.run.expect("it is kept");
-        let next = evaluations.evaluate(program("1"), None, None, caller(&stays, &stays)).await.0;
+        let next = evaluations.evaluate(called("1", None), caller(&stays, &stays)).await.0;
         let told = next.cut_off.expect("it is told");
         assert_eq!((told.run.as_str(), told.made.len()), (run.as_str(), 1));
         let found = evaluations.runs().find(&run, "somebody").expect("it is kept");
@@ -90,10 +91,10 @@ fn a_program_whose_client_has_gone_when_it_ends_well_is_told_of_and_goes_on() {
         let retry = Retry { program: Some(adds.to_owned()), ..Retry::default() };
         let again = Resumption { run, answers: None, retry: Some(retry) };
         let again = Some((again, found.session));
-        let again = evaluations.evaluate(program(adds), again, None, caller(&stays, &stays)).await.0;
+        let again = evaluations.evaluate(called(adds, again), caller(&stays, &stays)).await.0;
         assert_eq!(again.attempt.expect("a further one").answered, 1);
         // A reply that is received leaves nothing behind.
-        let received = evaluations.evaluate(program(adds), None, None, caller(&stays, &stays)).await.0;
+        let received = evaluations.evaluate(called(adds, None), caller(&stays, &stays)).await.0;
         assert_eq!((received.status, received.run), (crate::lang::Status::Ok, None));
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
-use crate::server::policy::{Approver, NoApprover};
+use crate::server::approvals::{Approver, NoApprover};
 
 use super::card;
 use super::doors::{Door, Offer};

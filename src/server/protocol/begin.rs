@@ -10,12 +10,15 @@ use tokio::time::Instant;
 
 use crate::lang::{Limits, Reply, Status};
 use crate::server::admission::request::{EvalRequest, NamedRun, Refused};
-use crate::server::calls::guarded::received;
-use crate::server::evaluations::{Caller, Found};
+use crate::server::approvals::answers::Answers;
+use crate::server::approvals::asked::AskedRun;
+use crate::server::evaluations::dry_run::DryRun;
+use crate::server::evaluations::{CalledProgram, Caller, Found};
+use crate::server::guards::received;
 use crate::server::identity::{sha256, sha256_of_json};
-use crate::server::runs::{
-    Answers, AskedRun, FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed,
-};
+use crate::server::plans::dry_run::Planning;
+use crate::server::rehearsals::dry_run::Rehearsing;
+use crate::server::runs::{FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed};
 
 use super::doors::Door;
 use super::front::Front;
@@ -38,9 +41,7 @@ pub(super) enum Begun {
 
 /// A program that is about to be evaluated.
 pub(super) struct Intended {
-    pub(super) request: EvalRequest,
-    pub(super) resumed: Option<(Resumption, RunSession)>,
-    pub(super) key: Option<RunKey>,
+    pub(super) called: CalledProgram<(Resumption, RunSession)>,
     pub(super) caller: Caller,
     pub(super) door: Door,
     pub(super) most: Limits,
@@ -228,7 +229,17 @@ impl Front {
             }
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
-        Ok(Begun::Program(Box::new(Intended { request, resumed, key, caller, door, most })))
+        let dry_run = self.dry_run(&request);
+        let called = CalledProgram { request, resumed, key, dry_run };
+        Ok(Begun::Program(Box::new(Intended { called, caller, door, most })))
+    }
+
+    /// Returns the way to answer a program that is not to be run.
+    fn dry_run(&self, request: &EvalRequest) -> Option<Arc<dyn DryRun>> {
+        if request.plan {
+            return Some(Arc::new(Planning(Arc::clone(self.evaluations.downstreams()))));
+        }
+        request.rehearse.then(|| Arc::<Rehearsing>::default() as _)
     }
 
     /// Finds a program that goes on, or whose reply is kept here.

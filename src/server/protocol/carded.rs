@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::server::approvals::decide::{FormDecision, Outcome};
 use crate::server::approvals::forms::{Place, Returned, show};
+use crate::server::approvals::grants::StoredGrants;
 use crate::server::identity::LOCAL;
-use crate::server::runs::grants::StoredGrants;
 use crate::server::runs::listing::StoredRuns;
 use crate::server::runs::summary::RunState;
 use crate::store::Store;

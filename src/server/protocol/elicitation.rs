@@ -11,7 +11,7 @@ use rmcp::service::{ElicitationMode, Peer};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::server::policy::{Answer, Approver, LaterCalls, Question};
+use crate::server::approvals::{Answer, Approver, LaterCalls, Question};
 
 use super::doors::Doors;
 use super::form_text::form_text;

@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{Reply, Status};
 use crate::server::admission::request::{Refused, advise_on_limit};
 use crate::server::admission::shutdown::SESSION_ENDS;
+use crate::server::approvals::asked::AskedRun;
 use crate::server::audit::{Kind, Record};
 use crate::server::calls::activity::Activity;
-use crate::server::evaluations::{Conclusion, Evaluations, unwritten};
+use crate::server::evaluations::{CalledProgram, Conclusion, Evaluations, unwritten};
 use crate::server::identity::sha256;
-use crate::server::runs::AskedRun;
 use crate::server::system::offload;
 
 use super::begin::{self, Begun, Intended};
@@ -117,7 +117,10 @@ impl Front {
         if context.ct.is_cancelled() {
             return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
         }
-        let is_stored = self.evaluations.outlives_request(intended.key.is_some(), intended.resumed.is_some());
+        let is_stored = {
+            let CalledProgram { key, resumed, .. } = &intended.called;
+            self.evaluations.outlives_request(key.is_some(), resumed.is_some())
+        };
         let caller = &mut intended.caller;
         if deadline.is_some() || is_stored {
             // The program may outlive the request.
@@ -127,8 +130,9 @@ impl Front {
         let (cancel, left, activity) = (caller.withdrawn.clone(), caller.left.clone(), Arc::clone(&caller.activity));
         let asking = Arc::clone(&caller.request);
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
-        let is_plain = intended.resumed.is_none() && intended.key.is_none() && begin::is_plain(&intended.request);
-        let session = intended.request.session.clone();
+        let CalledProgram { request, resumed, key, .. } = &intended.called;
+        let is_plain = resumed.is_none() && key.is_none() && begin::is_plain(request);
+        let session = request.session.clone();
         let (door, mut work) = self.answer(intended);
         let answer = {
             // A run that outlives its request goes on like one whose client has been answered.
@@ -177,12 +181,12 @@ impl Front {
     /// Returns the door at which a program asks, and the work of evaluating it and answering its call.
     fn answer(&self, intended: Box<Intended>) -> (Door, BoxFuture<'static, Answer>) {
         let (evaluations, settings) = (Arc::clone(&self.evaluations), Arc::clone(&self.settings));
-        let Intended { request, resumed, key, caller, door, most } = *intended;
+        let Intended { called, caller, door, most } = *intended;
         let work = async move {
-            let is_in_session = caller.own.is_some() || request.session.is_some();
-            let limits = request.limits.clone();
+            let is_in_session = caller.own.is_some() || called.request.session.is_some();
+            let limits = called.request.limits.clone();
             let output = limits.output;
-            let (mut reply, identity, conclusion) = evaluations.evaluate(request, resumed, key, caller).await;
+            let (mut reply, identity, conclusion) = evaluations.evaluate(called, caller).await;
             let is_refused = matches!(conclusion, Conclusion::Refused);
             if let Conclusion::Waits(asked) = conclusion {
                 let record = Record::of_evaluation(&identity, &reply);

@@ -4,7 +4,7 @@
 //! comment in two arguments would hide the ones between, a link would show another address, and signs would vanish. In a
 //! block of code each sign stands for itself. Clients do not wrap the lines of such a block, so they are wrapped here.
 
-use crate::server::policy::Question;
+use crate::server::approvals::Question;
 
 /// The line that begins and ends a block of code.
 const FENCE: &str = "```";

@@ -13,10 +13,11 @@ use rmcp::model::{
 use tokio::sync::OnceCell;
 
 use crate::server::admission::request::Refused;
+use crate::server::approvals::asked::{AskedCall, AskedRun};
+use crate::server::approvals::{Answer, Approver, Question};
 use crate::server::evaluations::Evaluations;
 use crate::server::identity::sha256_of_json;
-use crate::server::policy::{Answer, Approver, Question};
-use crate::server::runs::{AskedCall, AskedRun, Runs};
+use crate::server::runs::Runs;
 
 use super::elicitation::{answered, form};
 use super::form_text::form_text;

@@ -1,8 +1,8 @@
 //! The reply about a run that waits, for a client that cannot show its questions.
 
 use crate::lang::{Failure, Reply};
-use crate::server::policy::{Question, is_seen};
-use crate::server::runs::{AskedCall, AskedRun};
+use crate::server::approvals::asked::{AskedCall, AskedRun};
+use crate::server::approvals::{Question, is_seen};
 use crate::server::text::cut;
 
 use super::doors::Offer;

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Failure, Reply, Status};
+use crate::server::approvals::asked::AskedRun;
 use crate::server::audit::Record;
 use crate::server::calls::activity::Activity;
-use crate::server::runs::AskedRun;
 use crate::server::sessions::Entry;
 use crate::server::text::cut;
 

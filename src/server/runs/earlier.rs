@@ -8,7 +8,7 @@ use crate::lang::{MadeCalls, Status};
 use crate::store::{Key, LEASE, Store, Summary};
 
 use super::Runs;
-use super::failures::{FailedIn, FailedRun, Failures, KNOWN};
+use super::failures::{Changes, FailedIn, FailedRun, Failures, KNOWN};
 use super::listing::{RECORDS, StoredRuns};
 use super::stored::StoredRun;
 use super::summary::{RunState, RunSummary};
@@ -98,8 +98,7 @@ fn found(failures: &Failures, summary: &Summary, run: &StoredRun) {
         session: FailedIn { handle: run.session().to_owned(), entry: Weak::new(), is_elsewhere: !is_dead },
         status,
         made,
-        calls: FailedRun::calls_of(run.run().log()),
-        stopped: HashSet::new(),
+        changes: Changes::of(run.run().log()),
         kept: None,
         is_taken: Arc::default(),
         is_untold: status == Status::Cancelled,

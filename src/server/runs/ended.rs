@@ -9,9 +9,8 @@ use crate::server::sessions::Entry;
 use crate::store::Key;
 
 use super::attempts::FailedAttempt;
-use super::failures::{FailedIn, FailedRun, is_slow};
+use super::failures::{Changes, FailedIn, FailedRun, is_slow};
 use super::listing::{RECORDS, StoredRuns, missing};
-use super::recorded::FinishedRecording;
 use super::resumed::ResumedRun;
 use super::stored::{Start, StoredRun};
 use super::summary::RunState;
@@ -29,18 +28,13 @@ pub(in crate::server) struct EndedProgram<'e> {
 impl Runs {
     /// Records that a run has ended with a reply, which is kept if its client knows the run. Returns why its end is not
     /// recorded, as a clause.
-    pub(in crate::server) fn ended(
-        &self,
-        resumed: &ResumedRun,
-        reply: &Reply,
-        principal: &str,
-        recording: Option<FinishedRecording>,
-    ) -> Option<String> {
+    pub(in crate::server) fn ended(&self, resumed: &ResumedRun, reply: &Reply, principal: &str) -> Option<String> {
         let Some((before, record)) = resumed.record() else {
             self.failures.ended(resumed.identity(), resumed.attempted().map(|before| before.ended_with(reply)));
             return None;
         };
         self.failures.remove(resumed.identity());
+        let recording = resumed.finished_recording();
         let is_recorded = recording.is_some();
         let mut ended = before.ended_with(reply);
         if let Some(recording) = recording {
@@ -68,18 +62,17 @@ impl Runs {
         resumed: Option<&ResumedRun>,
         reply: &mut Reply,
         failed: FailedAttempt,
-        recording: Option<FinishedRecording>,
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
         reply.unknown = unknown_calls(failed.log.changes());
         reply.again = Again { has_reads: failed.log.has_reads(), has_new_draws: failed.has_unkept_draws };
-        let calls = FailedRun::calls_of(&failed.log);
+        let changes = Changes::of(&failed.log);
         let identity = match &ended.run {
             Ok(identity) => identity.clone(),
             Err(problem) => return tracing::warn!(problem, "a program that failed is not kept"),
         };
         reply.run = Some(identity.clone());
-        let run = failed_run(ended, resumed, reply, failed, recording);
+        let run = failed_run(ended, resumed, reply, failed);
         let kept = match resumed.and_then(ResumedRun::record).map(|(_, record)| record) {
             None => Some(Box::new(run)),
             Some(record) => {
@@ -102,9 +95,8 @@ impl Runs {
             },
             status: reply.status,
             made: reply.made.clone(),
-            calls,
+            changes,
             kept,
-            stopped: Default::default(),
             is_taken: Arc::default(),
             is_untold: matches!(reply.status, Status::Cancelled | Status::Ok) && !reply.made.is_empty(),
             ended_well: None,
@@ -118,10 +110,10 @@ impl Runs {
     pub(in crate::server) fn ended_well(&self, ended: &EndedProgram<'_>, reply: &mut Reply, log: &RunLog) {
         let log = log.logged();
         reply.unknown = unknown_calls(log.changes());
-        let (calls, digest) = (FailedRun::calls_of(&log), sha256(ended.program.as_bytes()));
+        let (changes, digest) = (Changes::of(&log), sha256(ended.program.as_bytes()));
         let (principal, session) = (ended.entry.caller(), &ended.entry.handle);
         let is_slow = is_slow(reply) && !self.failures.is_meant(principal, session, &digest);
-        if !(calls.values().any(|call| call.is_unknown) || is_slow && !calls.is_empty()) {
+        if !(changes.are_unknown() || is_slow && !changes.is_empty()) {
             return;
         }
         self.failures.add(FailedRun {
@@ -130,9 +122,8 @@ impl Runs {
             session: FailedIn { handle: session.clone(), entry: Arc::downgrade(ended.entry), is_elsewhere: false },
             status: reply.status,
             made: Vec::new(),
-            calls,
+            changes,
             kept: None,
-            stopped: Default::default(),
             is_taken: Arc::default(),
             is_untold: false,
             ended_well: Some(if is_slow { digest } else { String::new() }),
@@ -186,7 +177,6 @@ fn failed_run(
     resumed: Option<&ResumedRun>,
     reply: &Reply,
     failed: FailedAttempt,
-    recording: Option<FinishedRecording>,
 ) -> StoredRun {
     let mut run = match resumed.and_then(ResumedRun::attempted) {
         Some(before) => before.ended_with(reply),
@@ -197,7 +187,7 @@ fn failed_run(
             StoredRun::begun(&ended.entry.handle, run, None, start).ended_with(reply)
         }
     };
-    if let Some(recording) = recording {
+    if let Some(recording) = resumed.and_then(ResumedRun::finished_recording) {
         run = run.recorded_as(recording, ended.entry.caller());
     }
     run.failed_with(reply, failed)

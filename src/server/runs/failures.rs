@@ -47,10 +47,7 @@ pub(super) struct FailedRun {
     pub(super) session: FailedIn,
     pub(super) status: Status,
     pub(super) made: Vec<MadeCalls>,
-    /// The changes by what they asked for.
-    pub(super) calls: HashMap<String, ChangedBy>,
-    /// The digests of the programs that were stopped: one that is sent again as it is means what it says.
-    pub(super) stopped: HashSet<String>,
+    pub(super) changes: Changes,
     /// The run, if it is not in a store.
     pub(super) kept: Option<Box<StoredRun>>,
     /// True while a further attempt is evaluated.
@@ -63,6 +60,15 @@ pub(super) struct FailedRun {
     /// The size of its reply in bytes, once a further attempt has ended well.
     pub(super) reply_bytes: u64,
     pub(super) since: Instant,
+}
+
+/// The changes that a run has made.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// The calls by what they asked for.
+    calls: HashMap<String, ChangedBy>,
+    /// The digests of the programs that were stopped before one of them: one that is sent again as it is means what it says.
+    stopped: HashSet<String>,
 }
 
 /// True if a program has taken so long that its client may have given up on it.
@@ -81,18 +87,18 @@ pub(super) struct FailedIn {
 
 /// The calls of a run that asked for the same change.
 #[derive(Default)]
-pub(super) struct ChangedBy {
+struct ChangedBy {
     /// True once a later program was stopped before that call.
     was_stopped: bool,
     /// True if it is not known of one of them whether it was carried out.
-    pub(super) is_unknown: bool,
+    is_unknown: bool,
     /// The replies, in order.
     replies: VecDeque<ToolReply>,
 }
 
-impl FailedRun {
-    /// Returns the changes of a log by what they asked for.
-    pub(super) fn calls_of(log: &Logged) -> HashMap<String, ChangedBy> {
+impl Changes {
+    /// Returns the changes in a log.
+    pub(super) fn of(log: &Logged) -> Changes {
         let mut calls: HashMap<String, ChangedBy> = HashMap::new();
         for call in log.changes().filter(|call| call.is_sent) {
             let changed = calls.entry(key(&call.server, &call.tool, &call.arguments)).or_default();
@@ -104,9 +110,20 @@ impl FailedRun {
                 changed.replies.push_back(reply.clone());
             }
         }
-        calls
+        Changes { calls, stopped: HashSet::new() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// True if it is not known of one of them whether it was carried out.
+    pub(super) fn are_unknown(&self) -> bool {
+        self.calls.values().any(|call| call.is_unknown)
+    }
+}
+
+impl FailedRun {
     #[cfg(test)]
     pub(super) fn of_one_call(server: &str, tool: &str, arguments: &str) -> FailedRun {
         FailedRun {
@@ -115,8 +132,10 @@ impl FailedRun {
             session: FailedIn { handle: String::new(), entry: Weak::new(), is_elsewhere: false },
             status: Status::Error,
             made: Vec::new(),
-            calls: [(key(server, tool, arguments), ChangedBy::default())].into(),
-            stopped: HashSet::new(),
+            changes: Changes {
+                calls: [(key(server, tool, arguments), ChangedBy::default())].into(),
+                stopped: HashSet::new(),
+            },
             kept: None,
             is_taken: Arc::default(),
             is_untold: false,
@@ -161,7 +180,7 @@ impl FailedRun {
     }
 
     fn weight(&self) -> u64 {
-        let replies: u64 = self.calls.values().flat_map(|call| &call.replies).map(ToolReply::bytes).sum();
+        let replies: u64 = self.changes.calls.values().flat_map(|call| &call.replies).map(ToolReply::bytes).sum();
         replies + self.reply_bytes + self.kept.as_ref().map_or(0, |run| run.weight())
     }
 
@@ -277,7 +296,7 @@ impl Failures {
         let Some(at) = runs.iter().position(|known| known.identity == identity) else { return };
         let mut run = runs.remove(at);
         (run.kept, run.reply_bytes) = (Some(Box::new(ended)), bytes);
-        (run.calls, run.is_untold, run.since) = (HashMap::new(), false, Instant::now());
+        (run.changes.calls, run.is_untold, run.since) = (HashMap::new(), false, Instant::now());
         drop(runs);
         self.add(run);
     }
@@ -337,7 +356,7 @@ impl Failures {
         let is_meant = |run: &&mut FailedRun| {
             run.concerns(principal, session)
                 && run.ended_well.as_deref() == Some(digest)
-                && run.stopped.contains(digest)
+                && run.changes.stopped.contains(digest)
         };
         let meant = self.among(|mut runs| {
             runs.find(is_meant)?.since = Instant::now();
@@ -360,7 +379,7 @@ impl Failures {
             let mut followed = 0;
             for run in runs.filter(|run| run.concerns(&program.principal, &program.session)) {
                 followed += 1;
-                if run.stopped.contains(&program.digest) {
+                if run.changes.stopped.contains(&program.digest) {
                     program.excused.push(run.identity.clone());
                 }
             }
@@ -379,8 +398,8 @@ impl Failures {
         self.among(|runs| {
             let following = runs.filter(|run| program.follows(run));
             let mut calls =
-                following.filter(|run| run.calls.get(&key).is_some_and(|call| run.stops(program, call, true)));
-            calls.find_map(|run| run.calls.get_mut(&key)?.replies.pop_front())
+                following.filter(|run| run.changes.calls.get(&key).is_some_and(|call| run.stops(program, call, true)));
+            calls.find_map(|run| run.changes.calls.get_mut(&key)?.replies.pop_front())
         })
     }
 
@@ -397,12 +416,12 @@ impl Failures {
         self.among(|mut runs| {
             let stops = |run: &FailedRun| {
                 let stops = |call: &ChangedBy| !call.was_stopped && run.stops(program, call, is_declared);
-                program.follows(run) && run.calls.get(&key).is_some_and(stops)
+                program.follows(run) && run.changes.calls.get(&key).is_some_and(stops)
             };
             let found = runs.rfind(|run| stops(run))?;
-            found.stopped.insert(program.digest.clone());
-            let advice = found.advice(found.calls.get(&key)?);
-            found.calls.get_mut(&key)?.was_stopped = true;
+            found.changes.stopped.insert(program.digest.clone());
+            let advice = found.advice(found.changes.calls.get(&key)?);
+            found.changes.calls.get_mut(&key)?.was_stopped = true;
             let call = foreign_text::begun(arguments, ARGUMENTS);
             Some(format!("{} {call} {advice}", foreign_text::qualified(server, tool)))
         })

@@ -30,17 +30,11 @@
 //! - *The same program again without its run* is stopped once, before the first call that it repeats. Answering it from
 //!   the log instead would be wrong for whoever means to repeat, and could not be seen; an operator can choose it.
 
-mod answers;
-mod asked;
 pub(in crate::server) mod attempts;
 mod earlier;
 pub(in crate::server) mod ended;
 mod failures;
-pub(in crate::server) mod grants;
 pub(in crate::server) mod listing;
-pub(in crate::server) mod planned;
-mod proposed;
-pub(in crate::server) mod recorded;
 mod repeats;
 mod resumed;
 mod running;
@@ -56,19 +50,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lang::{self, Limits, Logged, Mark, Reply, Request, Suspended};
 use crate::server::admission::request::Refused;
+use crate::server::approvals::answers::{self, Answers};
+use crate::server::approvals::asked::{AskedRun, WAITING, asked_calls};
+use crate::server::approvals::grants::StoredGrants;
 use crate::server::identity::sha256;
+use crate::server::recordings::RecordOptions;
 use crate::server::sessions::Entry;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{self, Key, Problem};
 
-pub(in crate::server) use answers::Answers;
-pub(in crate::server) use asked::{AskedCall, AskedRun};
-use asked::{WAITING, asked_calls};
 pub(in crate::server) use attempts::Retry;
 use failures::Failures;
-use grants::StoredGrants;
 use listing::{PATIENCE, StoredRuns, missing};
-use recorded::{FinishedRecording, RecordOptions};
 pub(in crate::server) use repeats::Repeats;
 use resumed::HeldRecord;
 pub(in crate::server) use resumed::{Promise, ResumedRun};
@@ -489,12 +482,11 @@ impl Runs {
         entry: &Arc<Entry>,
         run: Suspended,
         resumed: Option<&ResumedRun>,
-        recording: Option<FinishedRecording>,
     ) -> Result<AskedRun, String> {
         let principal = entry.caller();
         if let Some((before, record)) = resumed.and_then(ResumedRun::record) {
             let mut stored = before.suspended_again(run);
-            if let Some(recording) = recording {
+            if let Some(recording) = resumed.and_then(ResumedRun::finished_recording) {
                 stored = stored.with_record(recording);
             }
             if let (false, Some(persistence)) = (record.is_stored(), &self.persistence) {
@@ -517,7 +509,7 @@ impl Runs {
     ///
     /// # Errors
     /// Returns why it is not kept, as a clause.
-    fn put_waiting(&self, entry: &Entry, identity: &str, run: &StoredRun) -> Result<(), String> {
+    pub(in crate::server) fn put_waiting(&self, entry: &Entry, identity: &str, run: &StoredRun) -> Result<(), String> {
         let persistence = self.persistence.as_ref().ok_or("the server has no `--store`")?;
         let principal = entry.caller();
         if let Some(problem) = self.crowded(principal) {

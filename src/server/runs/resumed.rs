@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{CallState, Entry, Journal, Reply, RunLog, Suspended};
+use crate::lang::{CallState, Entry, Journal, Logged, Mark, Reply, RunLog, Suspended};
 use crate::server::admission::request::Refused;
+use crate::server::plans::terms::{PlanTerms, without_plan};
+use crate::server::recordings::{FinishedRecording, Recorded, RecordedRun};
 use crate::server::sessions::leases::HeldLease;
 use crate::server::sessions::persistence::Persistence;
 use crate::store::{Key, Problem, wait_for_lease};
@@ -15,8 +17,6 @@ use crate::store::{Key, Problem, wait_for_lease};
 use super::attempts::SessionBefore;
 use super::failures::Claim;
 use super::listing::{PATIENCE, missing};
-use super::planned::PlanTerms;
-use super::recorded::Recorded;
 use super::stored::{Start, StoredRun, push_change};
 use super::summary::RUN;
 use super::{Free, WaitingRun, not_resumed};
@@ -149,6 +149,12 @@ impl ResumedRun {
         }
     }
 
+    /// Returns where the run goes on, with the log of its calls.
+    pub(in crate::server) fn begun(&self) -> (Mark, Logged) {
+        let (_, mark, log) = self.run().clone().into_parts();
+        (mark, without_plan(log))
+    }
+
     /// Returns with what the run is evaluated from its beginning, if it was not suspended.
     pub(in crate::server) fn start(&self) -> Option<&Start> {
         self.attempted().and_then(StoredRun::start)
@@ -164,14 +170,19 @@ impl ResumedRun {
         self.record().and_then(|(run, _)| run.recorded())
     }
 
+    /// Returns the recording of the evaluation; `None` for a run that is not in a store.
+    pub(in crate::server) fn recording(&self) -> Option<&RecordedRun> {
+        self.record().map(|(_, record)| &record.recording)
+    }
+
+    /// Takes out what was recorded of the evaluation.
+    pub(super) fn finished_recording(&self) -> Option<FinishedRecording> {
+        self.recording()?.take()
+    }
+
     /// Returns the reply of a run that has ended meanwhile.
     pub(in crate::server) fn reply(&self) -> Option<&Reply> {
         self.record().and_then(|(run, _)| run.reply())
-    }
-
-    /// True if the calls of the run are stored as they are made.
-    pub(in crate::server) fn is_journalled(&self) -> bool {
-        self.record().is_some()
     }
 
     /// Returns where the calls of the run are stored before they are sent. A task of the present runtime stores their
@@ -223,6 +234,7 @@ pub(super) struct HeldRecord {
     place: Mutex<Place>,
     /// The evaluation that is under way: the run as it was resumed, and its log.
     under_way: OnceLock<(StoredRun, Weak<RunLog>)>,
+    recording: RecordedRun,
 }
 
 /// The state of a record in the store.
@@ -260,7 +272,8 @@ impl HeldRecord {
     /// Creates the holder of a record that is not in the store yet.
     pub(super) fn new(persistence: &Arc<Persistence>, key: Key, stop: CancellationToken) -> HeldRecord {
         let persistence = Arc::clone(persistence);
-        HeldRecord { persistence, key, stop, place: Mutex::default(), under_way: OnceLock::new() }
+        let (place, under_way, recording) = Default::default();
+        HeldRecord { persistence, key, stop, place, under_way, recording }
     }
 
     /// Takes the lease of a run, and reads it. Waits for `patience` while another evaluation has the run; without patience

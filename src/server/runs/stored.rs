@@ -14,14 +14,14 @@ use crate::lang::{
     CallId, CallState, Decision, Failure, Limits, LogChange, Logged, MadeCalls, Mark, Reply, RunError, Status,
     Suspended, ToolReply,
 };
+use crate::server::approvals::Question;
+use crate::server::approvals::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
 use crate::server::identity::sha256;
-use crate::server::policy::Question;
+use crate::server::plans::terms::PlanTerms;
+use crate::server::recordings::{FinishedRecording, RecordOptions, Recorded};
 use crate::server::text::cut;
 
-use super::asked::{AskedCall, AskedRun, WAITING, undecided_calls};
 use super::attempts::Attempts;
-use super::planned::PlanTerms;
-use super::recorded::{FinishedRecording, RecordOptions, Recorded};
 use super::summary::{RunState, RunSummary, now};
 use lispbox_policy::internal::ChangeSet;
 
@@ -158,7 +158,7 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
-    pub(super) fn asked(&self) -> AskedCall {
+    pub(in crate::server) fn asked(&self) -> AskedCall {
         AskedCall { place: self.place, question: self.question.clone(), given: self.given.clone() }
     }
 
@@ -197,7 +197,7 @@ impl StoredRun {
 
     /// Creates the record of a run that makes the calls of a rehearsal of that program once a person has approved them, in
     /// a session of its own; `arguments` are those of the call, if it has a key.
-    pub(super) fn rehearsed_by(
+    pub(in crate::server) fn rehearsed_by(
         program: &str,
         session: &str,
         limits: Limits,
@@ -214,7 +214,7 @@ impl StoredRun {
 
     /// Creates the record of a run that begins in that session once a person has approved its plan; the log of `run` has
     /// the questions.
-    pub(super) fn planned(session: &str, run: Suspended, start: Start, plan: PlanTerms) -> StoredRun {
+    pub(in crate::server) fn planned(session: &str, run: Suspended, start: Start, plan: PlanTerms) -> StoredRun {
         let run = StoredRun::new(session, run);
         let terms = Terms { start: Some(start), plan: Some(plan), ..Terms::default() };
         StoredRun { head: Head { terms, ..run.head }, ..run }

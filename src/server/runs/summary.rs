@@ -5,9 +5,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::lang::MadeCalls;
+use crate::server::approvals::asked::WAITING;
 use crate::store::Summary;
-
-use super::asked::WAITING;
 
 /// The name by which the record of a run is told from those of sessions. No session defines it: it is qualified.
 pub(crate) const RUN: &str = "lispbox/run";
@@ -96,6 +95,6 @@ impl RunState {
 }
 
 /// Returns the time in seconds since 1970.
-pub(super) fn now() -> u64 {
+pub(in crate::server) fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

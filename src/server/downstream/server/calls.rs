@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::lang::internal::{closest, foreign_text};
 use crate::lang::{ToolCall, ToolError, ToolErrorKind};
+use crate::server::approvals::{Consent, IntendedCall, Ruling};
 use crate::server::downstream::arguments::{Checked, CheckedTool};
 use crate::server::downstream::connection::Failure;
 use crate::server::downstream::result::Noted;
 use crate::server::downstream::tool_transport::ToolTransport;
-use crate::server::policy::{Consent, IntendedCall, RepeatedCalls, Ruling};
+use crate::server::policy::RepeatedCalls;
 use crate::server::system::offload::{self, NotDone};
 
 use super::Downstream;

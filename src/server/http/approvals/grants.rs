@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
+use crate::server::approvals::grants::{Grant, ListedGrant};
 use crate::server::approvals::shown::{marked, marked_line, moment};
-use crate::server::runs::grants::{Grant, ListedGrant};
 use crate::store::Key;
 
 use super::pages::page;
