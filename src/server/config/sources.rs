@@ -1,5 +1,6 @@
 //! The files and folders of a configuration.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,7 +20,23 @@ pub struct Sources {
 }
 
 /// The modification times and sizes of files when they were read.
-type Stamp = Vec<(PathBuf, Option<(SystemTime, u64)>)>;
+type Stamp = Vec<(PathBuf, Option<Looks>)>;
+
+/// The modification time and the size of a file.
+type Looks = (SystemTime, u64);
+
+/// A file of a configuration.
+struct FoundFile {
+    file: PathBuf,
+    /// True if it was found in a folder.
+    was_dropped: bool,
+    /// Absent if the file cannot be looked at.
+    looks: Option<Looks>,
+}
+
+fn looks(metadata: &Metadata) -> Option<Looks> {
+    Some((metadata.modified().ok()?, metadata.len()))
+}
 
 /// The sources of a configuration and their state when it was read.
 #[derive(Clone, Debug)]
@@ -64,17 +81,25 @@ impl Sources {
 
     /// Returns the files that exist now, in the order in which they are read.
     pub fn files(&self) -> Vec<PathBuf> {
-        self.found().into_iter().map(|(file, _)| file).collect()
+        self.found().into_iter().map(|found| found.file).collect()
     }
 
-    /// Returns the files that exist now, and whether each was found in a folder.
-    fn found(&self) -> Vec<(PathBuf, bool)> {
+    /// Returns the files that exist now. This is done before each evaluation, so each path is looked at once, and none of a
+    /// settings folder that does not exist.
+    fn found(&self) -> Vec<FoundFile> {
         let mut files = Vec::new();
+        let usual = self.paths.first().and_then(|path| path.parent()).filter(|_| self.are_usual);
+        if usual.is_some_and(|folder| !folder.exists()) {
+            return files;
+        }
         for path in &self.paths {
-            if path.is_dir() {
-                files.extend(dropped_into(path).into_iter().map(|file| (file, true)));
-            } else if !self.are_usual || path.exists() {
-                files.push((path.clone(), false));
+            match std::fs::metadata(path) {
+                Ok(metadata) if metadata.is_dir() => files.extend(dropped_into(path)),
+                Ok(metadata) => {
+                    files.push(FoundFile { file: path.clone(), was_dropped: false, looks: looks(&metadata) });
+                }
+                Err(_) if self.are_usual => {}
+                Err(_) => files.push(FoundFile { file: path.clone(), was_dropped: false, looks: None }),
             }
         }
         files
@@ -82,12 +107,7 @@ impl Sources {
 
     /// Returns the current modification times and sizes of the files.
     fn stamp(&self) -> Stamp {
-        let look = |file: PathBuf| {
-            let metadata = std::fs::metadata(&file).ok();
-            let looks = metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
-            (file, looks)
-        };
-        self.files().into_iter().map(look).collect()
+        self.found().into_iter().map(|FoundFile { file, looks, .. }| (file, looks)).collect()
     }
 
     /// Reads the configuration. An invalid file in a folder is skipped with a warning.
@@ -98,7 +118,7 @@ impl Sources {
         // Take the stamp first, so that a change during reading causes a reload.
         let origin = Origin { sources: self.clone(), stamp: self.stamp() };
         let mut configuration = Configuration { origin: Some(origin), ..Configuration::default() };
-        for (file, was_dropped) in self.found() {
+        for FoundFile { file, was_dropped, .. } in self.found() {
             match read(&file) {
                 Ok(more) => configuration.merge(more),
                 Err(error) if was_dropped => {
@@ -123,15 +143,22 @@ fn read(file: &Path) -> Result<Configuration, ConfigurationError> {
 }
 
 /// Returns the configuration files of a folder, recognized and sorted by name.
-fn dropped_into(folder: &Path) -> Vec<PathBuf> {
+fn dropped_into(folder: &Path) -> Vec<FoundFile> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|file| is_configuration(file)).collect();
-    files.sort();
+    let found = entries.filter_map(|entry| {
+        let file = entry.path();
+        let metadata = if is_configuration(&file) { std::fs::metadata(&file).ok()? } else { return None };
+        let looks = looks(&metadata);
+        metadata.is_file().then_some(FoundFile { file, was_dropped: true, looks })
+    });
+    let mut files: Vec<FoundFile> = found.collect();
+    files.sort_by(|one, other| one.file.cmp(&other.file));
     files
 }
 
+/// True for the name of a configuration file.
 fn is_configuration(file: &Path) -> bool {
     let is_hidden = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let ending = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    !is_hidden && ENDINGS.contains(&ending.as_str()) && file.is_file()
+    !is_hidden && ENDINGS.contains(&ending.as_str())
 }
