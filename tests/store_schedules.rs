@@ -8,7 +8,7 @@
 //! The test takes about a minute. `LISPBOX_SCHEDULES_SECONDS=3600` sets its duration, and `LISPBOX_SCHEDULES_SEED` sets
 //! its first seed, which each run prints. Timing depends on the machine, so that a seed reproduces a schedule only
 //! approximately.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(all(feature = "cli", target_os = "linux"))]
 
 #[path = "databases/mod.rs"]
 mod databases;
@@ -22,7 +22,6 @@ mod relay;
 mod steps;
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Mutex;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -90,11 +89,6 @@ fn pass(time: Duration) {
     while begun.elapsed() < time {
         std::thread::park_timeout(time - begun.elapsed().min(time));
     }
-}
-
-fn signal(server: &Server, signal: &str) {
-    let told = Command::new("kill").args(["-s", signal, &server.process.id().to_string()]).status();
-    assert!(told.expect("it runs").success());
 }
 
 /// Builds a program that calls the step tool and adds its number to the session's log.
@@ -260,15 +254,15 @@ fn schedule(place: &Place, seed: u64) {
                 0 | 1 => pass(random.millis(400)),
                 2 => {
                     pass(random.millis(60));
-                    signal(&world.servers[which].lock().expect("nobody panics"), "STOP");
+                    world.servers[which].lock().expect("nobody panics").pause();
                     pass(random.millis(900));
-                    signal(&world.servers[which].lock().expect("nobody panics"), "CONT");
+                    world.servers[which].lock().expect("nobody panics").go_on();
                 }
                 3 if !was_long => {
                     was_long = true;
                     world.steps.hold();
                     pass(random.millis(300));
-                    signal(&world.servers[which].lock().expect("nobody panics"), "STOP");
+                    world.servers[which].lock().expect("nobody panics").pause();
                     world.steps.let_go();
                     let stopped = Instant::now();
                     let other = 1 - which;
@@ -278,7 +272,7 @@ fn schedule(place: &Place, seed: u64) {
                         running[other] = Some(begin(other, number));
                         pass(random.millis(4_000));
                     }
-                    signal(&world.servers[which].lock().expect("nobody panics"), "CONT");
+                    world.servers[which].lock().expect("nobody panics").go_on();
                 }
                 4 => {
                     pass(random.millis(120));

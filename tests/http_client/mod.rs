@@ -90,6 +90,33 @@ impl Server {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl Server {
+    /// Stops the process, and waits until each of its threads has stopped.
+    pub fn pause(&self) {
+        self.signal("STOP");
+        let threads = format!("/proc/{}/task", self.process.id());
+        let is_stopped = |thread: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("State:\tT"))
+        };
+        let are_stopped = || std::fs::read_dir(&threads).expect("it is there").flatten().all(is_stopped);
+        while !are_stopped() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets a process that was paused go on.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let told = Command::new("kill").args(["-s", signal, &self.process.id().to_string()]).status();
+        assert!(told.expect("it runs").success());
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.process.kill();

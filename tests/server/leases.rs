@@ -1,8 +1,7 @@
 //! A process that resumes after it was stopped for longer than its lease: it calls no further tools and writes nothing,
 //! and the current holder is not affected.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::databases::{Database, Kind};
@@ -17,11 +16,6 @@ fn server(url: &str, steps: &Steps, more: &[&str]) -> Server {
     let mut arguments = vec!["--store", url, "--config", file.to_str().expect("a path")];
     arguments.extend(more);
     Server::start(&arguments, &[])
-}
-
-fn signal(server: &Server, signal: &str) {
-    let told = Command::new("kill").args(["-s", signal, &server.process.id().to_string()]).status();
-    assert!(told.expect("it runs").success());
 }
 
 /// Checks that a program failed with this code, and returns the error message.
@@ -52,11 +46,11 @@ fn stall(url: &str, more: &[&str]) {
         let program = "(def n 100) (step/taken {:text \"first\"}) (step/taken {:text \"second\"}) (session/fork)";
         let running = scope.spawn(|| stalled.try_to_eval(program, Some(&session)));
         steps.wait_for("first");
-        signal(&stalled, "STOP");
+        stalled.pause();
         steps.let_go();
         let rightful = "(def n (+ n 10)) (step/taken {:text \"rightful\"}) n";
         assert_eq!(value(&other, &session, rightful), "11");
-        signal(&stalled, "CONT");
+        stalled.go_on();
         running.join().expect("it ends").expect("it answers")
     });
     assert!(message(&result, "LeaseLost").starts_with(LOST), "{result}");
