@@ -27,6 +27,7 @@ mod audit_faults;
 #[cfg(unix)]
 mod awaited_runs;
 mod bounds;
+mod broken_calls;
 mod cut_off_runs;
 #[cfg(unix)]
 mod desktop_schedules;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
@@ -36,6 +36,8 @@ use super::refusals;
 use super::result::{late, stalled};
 use super::uncertain;
 
+/// Interval at which an end of the requests on a connection is looked for.
+const LOOK: Duration = Duration::from_millis(100);
 /// Timeout of a ping.
 const PING: Duration = Duration::from_secs(2);
 /// Timeout for one page of the tool list.
@@ -149,8 +151,12 @@ pub(in crate::server) struct Connection {
     process: Option<ServerProcess>,
     /// The authorization of requests, over streamable HTTP.
     over_http: Option<Authorization>,
-    /// Cancelled when the server closes its side, or when a call finds the connection broken.
+    /// Cancelled when the server closes its side, or when a call finds the connection broken, with all calls on it.
     ended: CancellationToken,
+    /// The time at which that happened.
+    ended_at: Arc<OnceLock<Instant>>,
+    /// True once a request over HTTP has found that its own connection broke: the others go on, and no new one begins.
+    is_retired: AtomicBool,
     reports: Arc<Reports>,
     /// True once the server has refused a call in a way that its tools may have changed.
     list_doubted: AtomicBool,
@@ -169,7 +175,15 @@ impl Connection {
         ended: CancellationToken,
         secrets: Secrets,
     ) -> Connection {
+        let ended_at = Arc::<OnceLock<Instant>>::default();
+        let (at, end) = (Arc::clone(&ended_at), ended.clone());
+        tokio::spawn(async move {
+            end.cancelled().await;
+            let _ = at.set(Instant::now());
+        });
         Connection {
+            ended_at,
+            is_retired: AtomicBool::new(false),
             name: name.to_owned(),
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
@@ -194,9 +208,37 @@ impl Connection {
         Connection { over_http: Some(authorization), ..self }
     }
 
-    /// False once the server has gone.
+    /// False once the server has gone, or no further request may begin.
     pub(super) fn lives(&self) -> bool {
-        !self.ended.is_cancelled() && !self.peer.is_transport_closed()
+        !self.is_retired() && !self.ended.is_cancelled() && !self.peer.is_transport_closed()
+    }
+
+    /// True if no further request may begin, but those that are under way go on.
+    pub(super) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire) && !self.ended.is_cancelled()
+    }
+
+    /// Returns the time at which the server was found gone.
+    pub(super) fn ended_at(&self) -> Instant {
+        self.ended_at.get().copied().unwrap_or_else(Instant::now)
+    }
+
+    /// Ends the connection because a request was lost. Over HTTP each request has a connection of its own, so that the
+    /// others go on.
+    fn breaks(&self) {
+        if self.over_http.is_some() {
+            self.is_retired.store(true, Ordering::Release);
+        } else {
+            self.ended.cancel();
+        }
+    }
+
+    /// Ends the connection once nothing is under way on it.
+    pub(super) async fn close_when_unused(self: Arc<Self>) {
+        while self.idle().is_none() {
+            tokio::time::sleep(LOOK).await;
+        }
+        self.close().await;
     }
 
     fn uses(&self) -> MutexGuard<'_, Uses> {
@@ -209,9 +251,9 @@ impl Connection {
         (uses.open == 0).then(|| uses.last.elapsed())
     }
 
-    /// The time since the connection was opened.
+    /// The time for which the server was connected.
     pub(super) fn age(&self) -> Duration {
-        self.begun.elapsed()
+        self.ended_at().saturating_duration_since(self.begun)
     }
 
     /// Pings the server; returns whether it is usable: it answers, or it is a process that runs, with its state.
@@ -459,7 +501,7 @@ impl Connection {
                 Failure::Final(ToolError::new(kind, message))
             }
             status => {
-                self.ended.cancel();
+                self.breaks();
                 // An SSE server that does not know our session any more answers 404.
                 if http::is_unsent(error) || status == Some(404) {
                     Failure::Unsent(problem)
@@ -474,7 +516,7 @@ impl Connection {
 
     /// Returns the error that the server has gone, with its last output.
     async fn gone(&self, what: &str) -> ToolError {
-        self.ended.cancel();
+        self.breaks();
         let words = match &self.process {
             Some(process) => process.last_words().await,
             None => None,

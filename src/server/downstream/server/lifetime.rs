@@ -78,9 +78,13 @@ impl Downstream {
                     }
                     connecting.current = None;
                     connecting.failed = None;
-                    connecting.restarts.died(Instant::now(), connection.age());
-                    self.report(&connecting.restarts, "downstream server went away", "");
-                    Box::pin(connection.close()).await;
+                    if connection.is_retired() {
+                        tokio::spawn(connection.close_when_unused());
+                    } else {
+                        connecting.restarts.died(connection.ended_at(), connection.age());
+                        self.report(&connecting.restarts, "downstream server went away", "");
+                        Box::pin(connection.close()).await;
+                    }
                 }
                 if let Some(pause) = connecting.restarts.pause(Instant::now()) {
                     return Err(self.left_alone(&connecting, pause));
