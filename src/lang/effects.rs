@@ -140,9 +140,10 @@ fn made_line(before: &str, made: &[MadeCalls], run: Option<&str>, further: Furth
 }
 
 /// Writes the line about calls of which it is not known whether they were carried out, within [`LINE`] bytes.
-fn unknown_line(unknown: &[String], run: Option<&str>) -> Option<String> {
+fn unknown_line((unknown, count): (&[String], u64), run: Option<&str>) -> Option<String> {
     let call = foreign_text::begun(unknown.first()?, CALL);
-    let more = match unknown.len() {
+    // A reply that was kept has no count.
+    let more = match count.max(unknown.len() as u64) {
         1 => String::new(),
         count => format!(" and {} more", count - 1),
     };
@@ -153,14 +154,19 @@ fn unknown_line(unknown: &[String], run: Option<&str>) -> Option<String> {
     Some(format!("[not known whether made: {call}{more}{end}"))
 }
 
-/// Returns the calls of which it is not known whether they were carried out, each with the beginning of its arguments.
+/// Returns the first calls of which it is not known whether they were carried out, each with the beginning of its
+/// arguments, and the number of all.
 #[doc(hidden)]
-pub fn unknown_calls<'e>(calls: impl IntoIterator<Item = &'e Entry>) -> Vec<String> {
-    let unknown = calls.into_iter().filter(|call| call.happened() == Happened::Unknown);
-    let shown = |call: &Entry| {
-        format!("{} {}", foreign_text::qualified(&call.server, &call.tool), foreign_text::begun(&call.arguments, CALL))
-    };
-    unknown.take(UNKNOWN).map(shown).collect()
+pub fn unknown_calls<'e>(calls: impl IntoIterator<Item = &'e Entry>) -> (Vec<String>, u64) {
+    let (mut shown, mut count) = (Vec::new(), 0);
+    for call in calls.into_iter().filter(|call| call.happened() == Happened::Unknown) {
+        count += 1;
+        if shown.len() < UNKNOWN {
+            let arguments = foreign_text::begun(call.shown_arguments(), CALL);
+            shown.push(format!("{} {arguments}", foreign_text::qualified(&call.server, &call.tool)));
+        }
+    }
+    (shown, count)
 }
 
 /// Lists calls by tool, as many as there is room for.
@@ -220,7 +226,8 @@ impl Reply {
             let further = if is_same { Further::Same } else { Further::Corrected };
             lines.push(made_line(before, &self.made, self.run.as_deref(), further, self.again));
         }
-        lines.extend(unknown_line(&self.unknown, self.run.as_deref().filter(|_| !self.made.is_empty())));
+        let unknown = (&self.unknown[..], self.unknown_count);
+        lines.extend(unknown_line(unknown, self.run.as_deref().filter(|_| !self.made.is_empty())));
         lines.into_iter().map(|line| format!("\n{line}")).collect()
     }
 

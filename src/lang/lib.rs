@@ -140,7 +140,7 @@ pub use reply::Mark;
 #[doc(hidden)]
 pub use runs::{
     CallState, Draw, EarlierCall, Entry, Journal, Keep, LogChange, Logged, Observed, PlanBounds, Recorder, Replies,
-    RunLog, Stage, Timing, Witness, at_most, in_order,
+    RunLog, Stage, Timing, Witness, asked_for, at_most,
 };
 #[doc(hidden)]
 pub use session::Request;

@@ -84,6 +84,10 @@ pub struct Reply {
     /// arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
+    /// The number of those calls.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub unknown_count: u64,
     /// What a further attempt can expect.
     #[doc(hidden)]
     #[serde(skip)]
@@ -392,6 +396,7 @@ impl Reply {
             earlier,
             earlier_omitted: _,
             unknown,
+            unknown_count: _,
             again: _,
             is_print: _,
             value,
@@ -550,8 +555,8 @@ impl Reply {
         } else if self.failure.is_some() && !self.calls.is_empty() {
             parts.push("nothing was defined".to_string());
         }
-        // Calls that wait for a decision were not made.
-        let made = self.calls.iter().filter(|call| call.outcome != "asked").count();
+        // Calls that wait for a decision, and those of a rehearsal, were not made.
+        let made = self.calls.iter().filter(|call| !["asked", "rehearsed"].contains(&&*call.outcome)).count();
         if made > 0 {
             let failed =
                 self.calls.iter().filter(|call| !["ok", "asked", "rehearsed"].contains(&&*call.outcome)).count();

@@ -71,6 +71,46 @@ fn significant(number: &str) -> (String, i64) {
     (digits, power)
 }
 
+/// Returns valid JSON text with its numbers as strings, each in one notation of its exact value: `1.20` and `12e-1` are the
+/// same, `0.1` and `0.10000000000000000001` are not. Its strings are marked, so that none is taken for a number.
+pub fn with_exact_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    let (mut tokens, mut copied) = (Tokens { text, at: 0 }, 0);
+    while let Some(token) = tokens.next() {
+        let (length, marked) = match token {
+            Token::Text(inner) => (inner.len() + 2, format!("\"s{inner}\"")),
+            Token::Number(number) => {
+                let (digits, power) = significant(number);
+                let sign = if number.starts_with('-') && !digits.is_empty() { "-" } else { "" };
+                (number.len(), format!("\"n{sign}{digits}e{power}\""))
+            }
+            Token::Mark(_) => continue,
+        };
+        out.push_str(&text[copied..tokens.at - length]);
+        out.push_str(&marked);
+        copied = tokens.at;
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// Returns the number in a field of a JSON object, as it is written. A name with escapes is not found.
+pub fn number_in<'t>(object: &'t str, name: &str) -> Option<&'t str> {
+    let mut tokens = Tokens { text: object, at: 0 };
+    let (mut depth, mut latest, mut is_value) = (0_usize, "", false);
+    for token in &mut tokens {
+        match token {
+            Token::Number(number) if depth == 1 && is_value && latest == name => return Some(number),
+            Token::Text(text) => latest = text,
+            Token::Mark(b'{' | b'[') => depth += 1,
+            Token::Mark(b'}' | b']') => depth = depth.saturating_sub(1),
+            Token::Number(_) | Token::Mark(_) => {}
+        }
+        is_value = matches!(token, Token::Mark(b':'));
+    }
+    None
+}
+
 enum Token<'t> {
     Text(&'t str),
     Number(&'t str),
@@ -181,6 +221,35 @@ mod tests {
         ] {
             assert!(!survives(number), "{number}");
         }
+    }
+
+    #[test]
+    fn numbers_have_one_notation_of_their_exact_value() {
+        let same = |one: &str, other: &str| with_exact_numbers(one) == with_exact_numbers(other);
+        for (one, other) in
+            [("10", "10.0"), ("1.20", "12e-1"), ("-0.0", "0"), ("[1e2]", "[100]"), ("1E-7", "0.0000001")]
+        {
+            assert!(same(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("12345678901234567.89", "12345678901234567.91"),
+            ("12345678901234567890123", "12345678901234567890124"),
+            ("0.1", "0.10000000000000000001"),
+            ("1", "-1"),
+            ("1", "10"),
+            ("1.20", "\"1.20\""),
+            ("1", "\"n1e1\""),
+        ] {
+            assert!(!same(one, other), "{one} {other}");
+        }
+        assert_eq!(with_exact_numbers(r#"{"a\"1": [1, "2", true]}"#), r#"{"sa\"1": ["n1e1", "s2", true]}"#);
+    }
+
+    #[test]
+    fn the_number_in_a_field_is_returned_as_it_is_written() {
+        let object = r#"{"a":{"b":1},"c":[2],"b":1.10,"d":"b","e":-3}"#;
+        let found: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| number_in(object, name)).into();
+        assert_eq!(found, [None, Some("1.10"), None, None, Some("-3")]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod unclosed;
 mod unmarked;
 mod write;
 
-pub use exact::{first_rounded, survives};
+pub use exact::{first_rounded, number_in, survives, with_exact_numbers};
 pub use parse::{parse, parse_exactly, parse_marked};
 pub use unclosed::Unclosed;
 pub use unmarked::unmarked;

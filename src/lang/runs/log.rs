@@ -52,6 +52,8 @@ struct State {
     at: HashMap<CallId, usize>,
     /// The calls of earlier attempts that are still to be asked for.
     untaken: Untaken,
+    /// True if a model may insist on a call of unknown outcome.
+    may_insist: bool,
     /// True once a call is known as a change.
     has_change: bool,
     /// The size of the changes that are kept.
@@ -91,6 +93,7 @@ impl RunLog {
             logged,
             at,
             untaken,
+            may_insist: true,
             has_change,
             change_bytes,
             has_unkept_draws: false,
@@ -114,6 +117,13 @@ impl RunLog {
     pub fn kept_by(self, journal: Arc<dyn Journal>) -> RunLog {
         self.state().changed = Some(Default::default());
         RunLog { journal: Some(journal), ..self }
+    }
+
+    /// Offers no way to make calls of unknown outcome again: whoever evaluates the run has other means.
+    #[must_use]
+    pub fn without_insisting(self) -> RunLog {
+        self.state().may_insist = false;
+        self
     }
 
     /// Logs the times of forms and calls.
@@ -249,11 +259,10 @@ impl RunLog {
                 state.make_room(reply_bytes(reply), self.most_bytes) || state.keeps_change(id, reply, self.most_bytes)
             }
         };
-        let mut change_bytes = 0;
+        let (mut change_bytes, changes) = (0, self.state().change_bytes);
         let entry = self.change(id, |entry| {
             was_started = entry.state == CallState::Started;
             entry.timing = timing;
-            change_bytes = if entry.is_change { entry.bytes() } else { 0 };
             match reply {
                 ToolReply::Ask(question) if is_kept => {
                     entry.question = Some(question.clone());
@@ -261,11 +270,20 @@ impl RunLog {
                     entry.state = CallState::Open;
                 }
                 reply if is_kept => entry.state = CallState::Done(reply.clone()),
-                _ => entry.forget(),
+                _ if !entry.is_change => entry.forget(),
+                reply => {
+                    // The outcome of a change may find room without its arguments.
+                    entry.state = CallState::Done(reply.clone());
+                    entry.shorten();
+                    if changes + entry.bytes() > self.most_bytes {
+                        entry.forget();
+                    }
+                }
             }
+            change_bytes = if entry.is_change { entry.bytes() } else { 0 };
         });
         if change_bytes > 0 {
-            self.state().change_bytes += change_bytes + reply_bytes(reply);
+            self.state().change_bytes += change_bytes;
         }
         if let (true, Some(journal), Some(entry)) = (was_started, &self.journal, entry) {
             let _ = journal.store(&entry);
@@ -427,7 +445,7 @@ impl State {
     /// Answers a call of this attempt by one of an earlier attempt. A call whose outcome is unknown stays to be asked for.
     fn take(&mut self, answers: u32, entry: &mut Entry) -> Option<ToolReply> {
         let earlier = self.logged.earlier.get_mut(answers as usize)?;
-        let reply = reply_again(&earlier.entry);
+        let reply = reply_again(&earlier.entry, self.may_insist);
         if earlier.entry.happened() != Happened::Unknown {
             earlier.is_taken = true;
             (entry.state, entry.answers) = (CallState::Done(reply.clone()), Some(answers));
@@ -451,9 +469,13 @@ impl State {
         }
     }
 
-    /// Returns true if there is room for that many further bytes. If necessary, forgets the replies of committed forms,
-    /// from which the run is no longer suspended, but without which it cannot be evaluated from its beginning.
+    /// Returns true if there is room for that many further bytes. If necessary, shortens the arguments of changes, and forgets
+    /// the replies of committed forms, from which the run is no longer suspended, but without which it cannot be evaluated
+    /// from its beginning.
     fn make_room(&mut self, bytes: u64, most: u64) -> bool {
+        if !self.is_full && self.bytes + bytes > most {
+            self.shorten_changes();
+        }
         if !self.is_full && self.bytes + bytes > most && self.keep == Keep::Run {
             for at in 0..self.logged.calls.len() {
                 let entry = &mut self.logged.calls[at];
@@ -469,6 +491,22 @@ impl State {
         }
         self.is_full |= self.bytes + bytes > most;
         !self.is_full
+    }
+
+    /// Keeps no more of long arguments of changes than by what they are found again.
+    fn shorten_changes(&mut self) {
+        for at in 0..self.logged.calls.len() {
+            let entry = &mut self.logged.calls[at];
+            let before = entry.bytes();
+            if entry.is_change && matches!(entry.state, CallState::Done(_)) {
+                entry.shorten();
+            }
+            let less = before - entry.bytes();
+            if less > 0 {
+                (self.bytes, self.change_bytes) = (self.bytes - less, self.change_bytes.saturating_sub(less));
+                self.has_changed(at);
+            }
+        }
     }
 
     fn index(&mut self) {

@@ -1,6 +1,6 @@
 //! The content of the log of a run.
 
-use super::matched::in_order;
+use super::matched::{asked_for, begun, shortened};
 use crate::host::{CallId, Decision, Happened, Question, ToolReply};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +62,7 @@ impl Entry {
     /// True for a call of the same tool with the same arguments.
     fn asks_for_the_same_as(&self, other: &Entry) -> bool {
         let is_same = (&self.server, &self.tool) == (&other.server, &other.tool);
-        is_same && in_order(&self.arguments) == in_order(&other.arguments)
+        is_same && asked_for(&self.arguments) == asked_for(&other.arguments)
     }
 
     /// Creates the entry of a call that has not been made, with those arguments.
@@ -110,19 +110,34 @@ impl Entry {
 
     /// Returns the question about a call whose outcome is unknown.
     pub fn unknown_question(&self) -> Question {
-        let Entry { id, server, tool, arguments, .. } = self.clone();
-        let arguments = self.question.as_ref().map_or(arguments, |question| question.arguments.clone());
+        let Entry { id, server, tool, .. } = self.clone();
+        let given = || self.shown_arguments().to_owned();
+        let arguments = self.question.as_ref().map_or_else(given, |question| question.arguments.clone());
         let reason = "it is not known whether it was made".to_owned();
         Question { id, server, tool, arguments, reason, is_guarded: false }
     }
 
-    /// Forgets the outcome of a call, for which there is no room, and its arguments, unless the call is a change that is
-    /// found again by them.
+    /// Forgets the outcome of a call, for which there is no room, and its arguments. A change is still found by them.
     pub(super) fn forget(&mut self) {
-        (self.state, self.question) = (CallState::Forgotten, None);
-        if !self.is_change || self.arguments.len() > KEPT_ARGUMENTS {
+        // Whether it was carried out is not forgotten.
+        let is_unknown = self.happened() == Happened::Unknown;
+        self.state = if is_unknown { CallState::Unknown } else { CallState::Forgotten };
+        self.question = None;
+        if self.is_change {
+            self.shorten();
+        } else {
             self.arguments = String::new();
         }
+    }
+
+    /// Keeps no more of long arguments than by what they are found again, and their beginning.
+    pub(super) fn shorten(&mut self) {
+        self.arguments = shortened(&self.arguments);
+    }
+
+    /// Returns the arguments, or their beginning, for a person or a model.
+    pub fn shown_arguments(&self) -> &str {
+        begun(&self.arguments)
     }
 
     /// Returns whether the call has changed what its tool changes. The outcome of a call that does no harm if it is made
@@ -137,9 +152,6 @@ impl Entry {
         }
     }
 }
-
-/// The size of arguments in bytes up to which those of a change are kept though its reply is forgotten.
-const KEPT_ARGUMENTS: usize = 1024;
 
 /// A call of a form that is committed, or of an earlier attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,8 @@
 use super::logged::{CallState, EarlierCall, Entry, Logged};
 use crate::foreign_text;
 use crate::host::{Happened, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::json::with_exact_numbers;
+use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +15,7 @@ const ARGUMENTS: usize = 80;
 type RequestKey = (Arc<str>, Arc<str>, String);
 
 fn request_key(server: &Arc<str>, tool: &Arc<str>, arguments: &str) -> RequestKey {
-    (server.clone(), tool.clone(), in_order(arguments))
+    (server.clone(), tool.clone(), asked_for(arguments))
 }
 
 /// The replies of a log by request. Equal requests receive their replies in the recorded order, and the last one again
@@ -77,15 +79,17 @@ impl Untaken {
     }
 }
 
-/// Returns the reply of an earlier call to the same one in a later attempt.
-pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
+/// Returns the reply of an earlier call to the same one in a later attempt. A model `may_insist` on one of unknown outcome if
+/// its client passes that on.
+pub(super) fn reply_again(earlier: &Entry, may_insist: bool) -> ToolReply {
     let Entry { server, tool, .. } = earlier;
     match (&earlier.state, earlier.happened()) {
         (_, Happened::Unknown) => ToolReply::Repeated(format!(
             "an earlier attempt has sent {} {}, and it is not known whether it was carried out; nothing was sent: look at \
-             what it changes with a tool that reads, then leave the call out, or add `\"repeat\": true` to make it",
+             what it changes with a tool that reads, then leave the call out{}",
             foreign_text::qualified(server, tool),
-            foreign_text::begun(&earlier.arguments, ARGUMENTS),
+            foreign_text::begun(earlier.shown_arguments(), ARGUMENTS),
+            if may_insist { ", or add `\"repeat\": true` to make it" } else { "" },
         )),
         (CallState::Done(reply), _) => reply.clone(),
         _ => ToolReply::Error(ToolError::new(
@@ -95,11 +99,47 @@ pub(super) fn reply_again(earlier: &Entry) -> ToolReply {
     }
 }
 
-/// The number below which floating-point numbers without a fraction are whole numbers exactly.
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+/// The size in bytes from which on arguments are compared by their digest.
+const KEPT_ARGUMENTS: usize = 1024;
 
-/// Returns the text of a JSON object with the keys of all objects in order, and its numbers in one notation.
-pub fn in_order(arguments: &str) -> String {
+/// The beginning of the text that stands for long arguments, which no JSON text has. A digest follows, then a space and the
+/// beginning of the arguments.
+const DIGEST: &str = "sha256:";
+
+/// Returns the text that stands for long arguments; that of short ones is their own.
+pub(super) fn shortened(arguments: &str) -> String {
+    if arguments.len() <= KEPT_ARGUMENTS || arguments.starts_with(DIGEST) {
+        return arguments.to_owned();
+    }
+    format!("{} {}", asked_for(arguments), &arguments[..arguments.floor_char_boundary(ARGUMENTS)])
+}
+
+/// Returns arguments, or the beginning of those for which a text stands.
+pub(super) fn begun(arguments: &str) -> &str {
+    let stands_for = arguments.strip_prefix(DIGEST).and_then(|text| text.split_once(' '));
+    stands_for.map_or(arguments, |(_, begun)| begun)
+}
+
+/// True for a text that stands for these arguments, which are long.
+pub(super) fn stands_for(text: &str, arguments: &str) -> bool {
+    text.starts_with(DIGEST) && asked_for(text) == asked_for(arguments)
+}
+
+/// Returns a text by which the arguments of a call are compared: it is the same for the texts of equal JSON objects, and for
+/// the text that stands for one.
+pub fn asked_for(arguments: &str) -> String {
+    if arguments.starts_with(DIGEST) {
+        return arguments.split(' ').next().unwrap_or_default().to_owned();
+    }
+    let text = in_order(arguments);
+    if arguments.len() <= KEPT_ARGUMENTS {
+        return text;
+    }
+    Sha256::digest(text.as_bytes()).iter().fold(DIGEST.to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// Writes the keys of all objects in order, and numbers in one notation of their exact value.
+fn in_order(arguments: &str) -> String {
     fn sorted(value: &mut serde_json::Value) {
         match value {
             serde_json::Value::Object(fields) => {
@@ -109,17 +149,10 @@ pub fn in_order(arguments: &str) -> String {
                 fields.extend(ordered);
             }
             serde_json::Value::Array(items) => items.iter_mut().for_each(sorted),
-            serde_json::Value::Number(number) => {
-                // `10.0` is 10.
-                let whole = number.as_f64().filter(|_| number.is_f64()).filter(|float| float.fract() == 0.0);
-                if let Some(whole) = whole.filter(|whole| whole.abs() < MOST_EXACT) {
-                    *value = serde_json::Value::from(whole as i64);
-                }
-            }
             _ => {}
         }
     }
-    match serde_json::from_str::<serde_json::Value>(arguments) {
+    match serde_json::from_str::<serde_json::Value>(&with_exact_numbers(arguments)) {
         Ok(mut value) => {
             sorted(&mut value);
             value.to_string()

@@ -32,6 +32,6 @@ mod recorder;
 pub use bounds::{PlanBounds, at_most};
 pub use log::{Journal, Keep, RunLog};
 pub use logged::{CallState, Draw, EarlierCall, Entry, LogChange, Logged, Timing};
-pub use matched::{Replies, in_order};
+pub use matched::{Replies, asked_for};
 pub use observed::{Observed, Stage, Witness};
 pub use recorder::Recorder;

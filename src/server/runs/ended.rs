@@ -64,7 +64,7 @@ impl Runs {
         failed: FailedAttempt,
     ) {
         reply.made = MadeCalls::of(failed.log.changes());
-        reply.unknown = unknown_calls(failed.log.changes());
+        (reply.unknown, reply.unknown_count) = unknown_calls(failed.log.changes());
         reply.again = Again { has_reads: failed.log.has_reads(), has_new_draws: failed.has_unkept_draws };
         let changes = Changes::of(&failed.log);
         let identity = match &ended.run {
@@ -109,7 +109,7 @@ impl Runs {
     /// is not known whether they were carried out.
     pub(in crate::server) fn ended_well(&self, ended: &EndedProgram<'_>, reply: &mut Reply, log: &RunLog) {
         let log = log.logged();
-        reply.unknown = unknown_calls(log.changes());
+        (reply.unknown, reply.unknown_count) = unknown_calls(log.changes());
         let (changes, digest) = (Changes::of(&log), sha256(ended.program.as_bytes()));
         let (principal, session) = (ended.entry.caller(), &ended.entry.handle);
         let is_slow = is_slow(reply) && !self.failures.is_meant(principal, session, &digest);

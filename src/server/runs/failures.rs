@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::lang::internal::foreign_text;
-use crate::lang::{CallState, CutOff, Happened, Logged, MadeCalls, Reply, Status, ToolReply, in_order};
+use crate::lang::{CallState, CutOff, Happened, Logged, MadeCalls, Reply, Status, ToolReply, asked_for};
 use crate::server::identity::sha256;
 use crate::server::sessions::Entry;
 
@@ -442,7 +442,7 @@ fn surplus(runs: &[FailedRun], principal: &str) -> Option<usize> {
 
 /// Returns what a call asks for, as a digest: the tool, and the arguments with their keys in order.
 fn key(server: &str, tool: &str, arguments: &str) -> String {
-    sha256(format!("{server}\n{tool}\n{}", in_order(arguments)).as_bytes())
+    sha256(format!("{server}\n{tool}\n{}", asked_for(arguments)).as_bytes())
 }
 
 /// `40 s`, `12 min`

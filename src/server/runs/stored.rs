@@ -458,7 +458,7 @@ impl StoredRun {
                 reason: "it is not known whether it happened".to_owned(),
                 is_guarded: false,
             };
-            let (question, given) = (Question::of(&question, &program), call.arguments.clone());
+            let (question, given) = (Question::of(&question, &program), call.shown_arguments().to_owned());
             let open = OpenCall { number, id, question, given, is_unknown: true, covered: None, place: 0 };
             (call.state == CallState::Unknown).then_some(open)
         });

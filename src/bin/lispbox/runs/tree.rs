@@ -103,7 +103,7 @@ fn call_node(entry: &Entry) -> CallNode {
     CallNode {
         place: format!("{}{branch}.{}", entry.id.form + 1, entry.id.ordinal + 1),
         tool: format!("{}/{}", entry.server, entry.tool),
-        arguments: entry.arguments.clone(),
+        arguments: entry.shown_arguments().to_owned(),
         outcome: format!("{outcome}{decided}"),
         is_well,
         bytes,

@@ -4,6 +4,7 @@ use super::{Pick, pick_by};
 use crate::error::{Error, Outcome};
 use crate::foreign_text;
 use crate::host::{Tool, written_names};
+use crate::json;
 use crate::value::Value;
 use crate::value::function::ToolFunction;
 use crate::value::map::Map;
@@ -22,7 +23,10 @@ pub(super) fn told_apart(arguments: &str) -> String {
         if arguments.len() <= SHOWN_OF { serde_json::from_str(arguments).ok() } else { None };
     let is_scalar = |value: &Json| !(value.is_object() || value.is_array() || value.is_null());
     let shown = object.iter().flatten().filter(|(_, value)| is_scalar(value)).take(2).map(|(name, value)| {
-        format!("{} {} ", foreign_text::argument(name), foreign_text::begun(&foreign_text::json(value), SHOWN))
+        // A number may have more digits than a double.
+        let number = if value.is_number() { json::number_in(arguments, name) } else { None };
+        let shown = number.map_or_else(|| foreign_text::json(value), str::to_owned);
+        format!("{} {} ", foreign_text::argument(name), foreign_text::begun(&shown, SHOWN))
     });
     shown.collect()
 }
