@@ -91,3 +91,20 @@ fn a_wrong_argument_is_named_with_its_place() {
         "argument `options.copies[0].kind` of `mail/send`: unknown variant `blnd`, expected `open` or `blind`"
     );
 }
+
+#[test]
+fn nobody_is_asked_about_a_call_whose_arguments_do_not_fit() {
+    let asked = std::sync::Mutex::new(Vec::new());
+    let decide = |question: &lispbox::lang::Question| {
+        asked.lock().expect("no test panics here").push(question.arguments.clone());
+        lispbox::lang::Decision::Approved
+    };
+    let mut tools = Tools::new();
+    tools.tool("mail/send", |_: Mail, _: &Call| Ok("sent")).needs_approval();
+    let world = World::new(tools).on_question(decide);
+    let mut session = engine().session();
+    for program in ["(mail/send {:to 7})", "(mail/send {:too \"ann\"})", "(mail/send {:to \"ann\"})"] {
+        let _ = session.run(program).eval::<String>(&world).expect("input");
+    }
+    assert_eq!(*asked.lock().expect("no test panics here"), [r#"{"to":"ann"}"#]);
+}

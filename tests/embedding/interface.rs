@@ -305,4 +305,28 @@ mod with_tokio {
         drop(runtime);
         assert!(cancel.is_cancelled() && ended.load(Ordering::Acquire));
     }
+
+    #[test]
+    fn a_tool_on_a_runtime_that_nothing_drives_ends_at_its_limit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it succeeds");
+        let _inside = runtime.enter();
+        let mut tools = Tools::new();
+        tools.async_tool("t/wait", async |_: NoArguments, _: &Call| {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(1)
+        });
+        let limits = Limits { tool: Duration::from_millis(50), ..Limits::default() };
+        let failure = engine().session().run("(t/wait)").limits(limits).eval::<i64>(&World::new(tools)).expect("input");
+        let message = failure.into_result().expect_err("it takes its time").message;
+        assert_eq!(
+            message,
+            "`t/wait` did not answer within 50 ms; its runtime has one thread, and does nothing unless that is in `block_on`"
+        );
+    }
+
+    #[test]
+    fn an_asynchronous_tool_is_added_within_a_runtime() {
+        let refused = Tools::new().try_async_tool("t/wait", async |_: NoArguments, _: &Call| Ok(1)).map(|_| ());
+        assert_eq!(refused, Err(lispbox::lang::RegisterError::NoRuntime("t/wait".to_owned())));
+    }
 }

@@ -255,3 +255,31 @@ fn the_reply_of_a_suspended_run_names_its_questions() {
     );
     assert!(session.report().suspended.is_some());
 }
+
+#[test]
+fn calls_that_a_person_refuses_or_that_cannot_be_stored_first_are_observed() {
+    let seen = std::sync::Mutex::new(Vec::new());
+    let mut tools = Tools::new();
+    tools.tool("disk/format", |_: NoArguments, _: &Call| Ok(())).needs_approval();
+    tools.tool("disk/write", |_: NoArguments, _: &Call| Ok(1));
+    let observe = |call: &lispbox::lang::CallReport| {
+        seen.lock().expect("no test panics here").push((call.tool.to_string(), call.outcome));
+    };
+    let no = |_: &lispbox::lang::Question| lispbox::lang::Decision::Denied("not now".to_owned());
+    let world = World::new(tools).on_call(observe).on_question(no);
+    let mut session = engine().session();
+    let _ = session.run("(disk/format)").eval::<()>(&world).expect("input");
+    let full = |_: &Suspended| Err("the disk is full".to_owned());
+    let _ = session.run("(disk/write)").checkpoint(full).eval::<i64>(&world).expect("input");
+    let seen = std::mem::take(&mut *seen.lock().expect("no test panics here"));
+    let expected = [("format", "asked"), ("format", "ToolDenied"), ("write", "ServerUnavailable")];
+    assert_eq!(seen, expected.map(|(tool, outcome)| (tool.to_owned(), outcome)));
+    // The second checkpoint, behind the call.
+    let stored = std::sync::atomic::AtomicU32::new(0);
+    let once = |_: &Suspended| match stored.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err("the disk is full".to_owned()),
+    };
+    let done = session.run("(disk/write)").checkpoint(once).eval::<i64>(&world).expect("input").done();
+    assert_eq!((done, session.report().unstored.as_deref()), (Some(1), Some("the disk is full")));
+}

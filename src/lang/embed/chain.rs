@@ -98,7 +98,11 @@ impl Visit<'_, '_> {
             declared: &entry.tool,
         };
         let next = Next { layers: &self.world.layers, tool: &tool };
-        let reply = catch_unwind(AssertUnwindSafe(|| next.call(&request)));
+        let reply = catch_unwind(AssertUnwindSafe(|| match next.call(&request) {
+            // Nobody is asked about a call that would fail.
+            ToolReply::Ask(question) => self.unfit(call, entry).map_or(ToolReply::Ask(question), ToolReply::Error),
+            reply => reply,
+        }));
         let reply = reply.unwrap_or_else(|payload| match is_made.get() {
             true => ToolReply::Error(ToolError::panicked(server, name, &*payload)),
             false => ToolReply::Denied(format!("the decision on it panicked: {}", panic_text(&*payload))),

@@ -12,6 +12,9 @@ pub enum RegisterError {
     Name(String),
     /// The name is taken, perhaps in another spelling that means the same.
     Taken(String),
+    /// A tool of that name is asynchronous, and this thread is not in a tokio runtime, which would run it.
+    #[cfg(feature = "tokio")]
+    NoRuntime(String),
 }
 
 impl fmt::Display for RegisterError {
@@ -24,6 +27,12 @@ impl fmt::Display for RegisterError {
                 )
             }
             RegisterError::Taken(name) => write!(f, "the name `{name}` is taken; give it another name"),
+            #[cfg(feature = "tokio")]
+            RegisterError::NoRuntime(name) => write!(
+                f,
+                "`{name}` is an asynchronous tool, which runs on the tokio runtime that it is added in: add it within one, \
+                 as in `runtime.block_on(async {{ … }})` or after `let _inside = runtime.enter();`"
+            ),
         }
     }
 }

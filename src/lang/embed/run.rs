@@ -20,8 +20,9 @@ use crate::session::{Planned, Session};
 use crate::value::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most bytes of arguments and replies that a run holds, so that it can be suspended.
 const MOST_LOGGED: u64 = 64 << 20;
@@ -127,7 +128,7 @@ pub enum EvalError {
     /// The data or a parameter of the run, of that name, has no counterpart in the language. Nothing ran.
     Input(String, ConvertError),
     /// The program returned a value that does not fit the type. Its effects have happened, and its definitions are
-    /// kept.
+    /// kept; [`Report::failed`] has a run that is [retryable](Run::retryable).
     Result(ConvertError),
     /// The name of a parameter is no name that a program can use. Nothing ran.
     Name(NameError),
@@ -192,8 +193,12 @@ pub struct Report {
     pub spent: Spent,
     /// The run that waits for a person, if [`Run::reply`] was suspended.
     pub suspended: Option<Box<Suspended>>,
-    /// The run, if it is [retryable](Run::retryable) and did not end well after it has made changes.
+    /// The run, if it is [retryable](Run::retryable) and did not end well after it has made changes. A result that does not
+    /// fit its type ([`EvalError::Result`]) is no good end either.
     pub failed: Option<Box<FailedRun>>,
+    /// Why the last [checkpoint](Run::checkpoint) after a change was not stored, if it was not: the stored run has that call
+    /// as one of unknown outcome.
+    pub unstored: Option<String>,
 }
 
 impl<'s, 'd> Run<'s, 'd> {
@@ -416,18 +421,21 @@ impl<'s, 'd> Run<'s, 'd> {
     /// }
     /// ```
     pub fn eval<T: DeserializeOwned>(self, world: &World<'_>) -> Result<Outcome<T>, EvalError> {
-        let mut result = None;
+        let (mut result, is_unfit) = (None, Cell::new(false));
         let mut finish = |machine: &mut Machine, value: &Value| {
             match convert::take_out(machine, value) {
                 Ok(value) => result = Some(Ok(value)),
                 Err(error) => match error.into_signal() {
                     Ok(signal) => return Err(signal),
-                    Err(error) => result = Some(meter::outside(|| Err(error))),
+                    Err(error) => {
+                        is_unfit.set(true);
+                        result = Some(meter::outside(|| Err(error)));
+                    }
                 },
             }
             Ok(())
         };
-        let (reply, suspended) = self.run(world, Some(&mut finish))?;
+        let (reply, suspended) = self.run(world, Some((&mut finish, &is_unfit)))?;
         let Reply { status, failure, .. } = reply;
         let failure = || Box::new(failure.unwrap_or_default());
         match (status, result) {
@@ -484,7 +492,7 @@ impl<'s, 'd> Run<'s, 'd> {
     fn run(
         self,
         world: &World<'_>,
-        finish: Option<&mut Finish<'_>>,
+        finish: Option<(&mut Finish<'_>, &Cell<bool>)>,
     ) -> Result<(Reply, Option<Box<Suspended>>), EvalError> {
         let Run { session, program, inputs, limits, name, resumed, earlier, is_retryable, checkpoint, plan } = self;
         for (name, _) in &inputs {
@@ -495,6 +503,8 @@ impl<'s, 'd> Run<'s, 'd> {
             world.begins(program.text(), !inputs.is_empty());
         }
         let is_rendered = finish.is_none();
+        let (finish, is_unfit) = finish.unzip();
+        let unstored = Mutex::new(None);
         let mut unfit = None;
         let mut bind = |machine: &mut Machine| -> Result<(), Signal> {
             // A short program ends before the evaluator looks.
@@ -525,13 +535,13 @@ impl<'s, 'd> Run<'s, 'd> {
         };
         let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
         let keep = if checkpoint.is_some() || is_retryable { Keep::Run } else { Keep::Form };
-        let log = Arc::new(RunLog::new(logged, keep, MOST_LOGGED));
+        let log = Arc::new(RunLog::new(logged, keep, MOST_LOGGED).without_insisting());
         let mut visit = Visit::new(world, span.clone()).within(plan.as_ref());
         if checkpoint.is_some() || is_retryable {
             let store = checkpoint.as_deref();
             let start = from.clone().unwrap_or_else(|| session.start());
             let run = Suspended::new(program.text(), name.clone(), limits.clone(), start, Logged::default());
-            visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store });
+            visit = visit.checkpointed(Checkpoints { log: Arc::clone(&log), run, store, unstored: &unstored });
         }
         let bounds = plan.as_ref().map(Plan::bounds);
         let bounds =
@@ -556,13 +566,15 @@ impl<'s, 'd> Run<'s, 'd> {
             .map(|mark| Box::new(Suspended::new(program.text(), name.clone(), limits.clone(), *mark, log.logged())));
         let Reply { prints, defined, spent, status, .. } = &reply;
         span.ended(*status, spent);
+        let end = if is_unfit.is_some_and(Cell::get) { Status::Error } else { *status };
         session.report = Report {
             prints: prints.clone(),
             defined: defined.clone(),
             calls: visit.into_calls(),
             spent: *spent,
             suspended: None,
-            failed: is_retryable.then(|| FailedRun::of(*status, program.text(), &limits, &log)).flatten(),
+            failed: is_retryable.then(|| FailedRun::of(end, program.text(), &limits, &log)).flatten(),
+            unstored: unstored.lock().unwrap_or_else(PoisonError::into_inner).take(),
         };
         world.ended(program.text(), is_rendered.then_some(&reply));
         reply.attempt = Attempt::of(&log, reply.status);

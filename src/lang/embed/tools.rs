@@ -10,9 +10,24 @@ use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::{
+    pin::pin,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
 
 /// The code of a tool.
 type Run<'w> = dyn Fn(&Call<'_>) -> ToolReply + Send + Sync + 'w;
+
+/// Checks whether the arguments of a call fit the type that the tool takes.
+type Check = fn(&Call<'_>, Option<&'static [&'static str]>) -> Result<(), ToolError>;
+
+/// Reads the arguments of a call, and drops them.
+fn fit<A: DeserializeOwned>(call: &Call<'_>, fields: Option<&'static [&'static str]>) -> Result<(), ToolError> {
+    call.arguments::<A>(fields).map(drop)
+}
 
 /// The tools that a world offers to programs. They may borrow from their surroundings for `'w`.
 ///
@@ -131,7 +146,7 @@ impl<'w> Tools<'w> {
             Ok(arguments) => reply(function(arguments, call), call),
             Err(error) => ToolReply::Error(error),
         };
-        self.add(name, fields, Box::new(run))
+        self.add(name, (fields, fit::<A>), Box::new(run))
     }
 
     /// Adds an asynchronous tool; see [`Tools::tool`]. The future runs on the tokio runtime in which it is added. It is
@@ -167,7 +182,8 @@ impl<'w> Tools<'w> {
         R: Serialize,
         F: AsyncFn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
     {
-        let runtime = tokio::runtime::Handle::current();
+        let no_runtime = |_| RegisterError::NoRuntime(name.to_owned());
+        let runtime = tokio::runtime::Handle::try_current().map_err(no_runtime)?;
         let driver = runtime.clone();
         let fields = field_names::<A>();
         let run = move |call: &Call<'_>| {
@@ -175,21 +191,18 @@ impl<'w> Tools<'w> {
                 Ok(arguments) => arguments,
                 Err(error) => return ToolReply::Error(error),
             };
-            driver.block_on(async {
+            let work = async {
                 tokio::select! {
                     biased;
                     () = call.world.cancelled() => ToolReply::Stopped,
                     () = call.own.cancelled() => ToolReply::Stopped,
                     result = function(arguments, call) => reply(result, call),
-                    () = tokio::time::sleep(call.call.remaining) => ToolReply::Stopped,
-                    () = tokio::time::sleep(call.call.timeout) => ToolReply::Error(call.error(
-                        crate::host::ToolErrorKind::Timeout,
-                        format!("did not answer within {}", crate::meter::time(call.call.timeout)),
-                    )),
                 }
-            })
+            };
+            let _inside = driver.enter();
+            block_until(work, call.call.remaining.min(call.call.timeout)).unwrap_or_else(|| late(call, &driver))
         };
-        let entry = self.add(name, fields, Box::new(run))?;
+        let entry = self.add(name, (fields, fit::<A>), Box::new(run))?;
         entry.runtime = Some(runtime);
         Ok(entry)
     }
@@ -242,7 +255,7 @@ impl<'w> Tools<'w> {
     fn add(
         &mut self,
         name: &str,
-        fields: Option<&[&str]>,
+        (fields, check): (Option<&'static [&'static str]>, Check),
         run: Box<Run<'w>>,
     ) -> Result<&mut ToolEntry<'w>, RegisterError> {
         let (server, tool) = split_name(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
@@ -264,6 +277,8 @@ impl<'w> Tools<'w> {
             tool: Arc::new(tool),
             canonical,
             run,
+            fields,
+            check,
             needs_approval: false,
             #[cfg(feature = "tokio")]
             runtime: None,
@@ -299,6 +314,9 @@ pub struct ToolEntry<'w> {
     /// Its name in the spelling by which names are compared.
     pub(super) canonical: String,
     pub(super) run: Box<Run<'w>>,
+    /// The fields of its type, if that is a struct, and what checks arguments against it.
+    fields: Option<&'static [&'static str]>,
+    check: Check,
     /// True if a person must approve each call.
     pub(super) needs_approval: bool,
     /// The runtime of an asynchronous tool.
@@ -315,6 +333,14 @@ impl ToolEntry<'_> {
     /// Returns the name: `mail/search`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.tool.server, self.tool.name)
+    }
+
+    /// Checks the arguments of a call that is not made.
+    ///
+    /// # Errors
+    /// Returns the error that the call would have.
+    pub(super) fn check(&self, call: &Call<'_>) -> Result<(), ToolError> {
+        (self.check)(call, self.fields)
     }
 
     /// Returns the description.
@@ -459,6 +485,41 @@ impl ToolEntry<'_> {
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
+
+/// Runs a future to its end on this thread; `None` if it takes longer than `within`. The runtime need not be driven for
+/// that: the time is this thread's.
+#[cfg(feature = "tokio")]
+fn block_until<T>(work: impl Future<Output = T>, within: Duration) -> Option<T> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let (begun, mut work) = (Instant::now(), pin!(work));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(done);
+        }
+        let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
+        thread::park_timeout(left);
+    }
+}
+
+/// Returns the reply to a call that has taken all its time.
+#[cfg(feature = "tokio")]
+fn late(call: &Call<'_>, runtime: &tokio::runtime::Handle) -> ToolReply {
+    let ToolCall { remaining, timeout, .. } = call.call;
+    if remaining <= timeout {
+        return ToolReply::Stopped;
+    }
+    let mut problem = format!("did not answer within {}", crate::meter::time(*timeout));
+    if runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread {
+        problem.push_str("; its runtime has one thread, and does nothing unless that is in `block_on`");
+    }
+    ToolReply::Error(call.error(crate::host::ToolErrorKind::Timeout, problem))
+}
 
 /// Returns the names of the fields of a struct; `None` for any other type.
 fn field_names<A: DeserializeOwned>() -> Option<&'static [&'static str]> {

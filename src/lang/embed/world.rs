@@ -82,6 +82,8 @@ pub(super) struct Checkpoints<'c> {
     pub(super) run: Suspended,
     /// Stores the run; without it, only the log marks the changes.
     pub(super) store: Option<&'c Checkpoint<'c>>,
+    /// Why the run was not stored after its last change, if it was not.
+    pub(super) unstored: &'c Mutex<Option<String>>,
 }
 
 impl Checkpoints<'_> {
@@ -102,7 +104,8 @@ impl Checkpoints<'_> {
     fn after(&self, call: &CallId, reply: &ToolReply) {
         self.log.ended(call, reply, None);
         // If this fails, the call is found as started, and a person decides.
-        let _ = self.store();
+        let unstored = self.store().err();
+        *self.unstored.lock().unwrap_or_else(PoisonError::into_inner) = unstored;
     }
 }
 
@@ -128,6 +131,23 @@ pub struct CallReport {
     pub fuel: u64,
     /// The live bytes of the evaluation and its session before the call.
     pub memory: u64,
+}
+
+impl CallReport {
+    /// Returns the record of a call that a person has refused.
+    fn of_question(question: &Question, reply: &ToolReply) -> CallReport {
+        CallReport {
+            id: question.id.clone(),
+            server: Arc::clone(&question.server),
+            tool: Arc::clone(&question.tool),
+            arguments: question.arguments.clone(),
+            outcome: reply.outcome(),
+            result_bytes: reply.bytes(),
+            time: Duration::ZERO,
+            fuel: 0,
+            memory: 0,
+        }
+    }
 }
 
 /// A line for a log.
@@ -388,6 +408,14 @@ impl<'v, 'w> Visit<'v, 'w> {
     }
 
     /// Makes a call.
+    /// Returns the error of a call whose arguments do not fit the type that its tool takes.
+    pub(super) fn unfit(&self, call: &ToolCall, entry: &ToolEntry<'_>) -> Option<ToolError> {
+        let (own, now) = (CancelHandle::default(), || self.world.time());
+        let begun = self.world.time();
+        let called = Call { call, world: &self.world.cancel, own: &own, report: None, begun, now: &now };
+        entry.check(&called).err()
+    }
+
     pub(super) fn make(&self, call: ToolCall, entry: &ToolEntry<'_>) -> ToolReply {
         let hints = &entry.tool.hints;
         let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
@@ -396,9 +424,10 @@ impl<'v, 'w> Visit<'v, 'w> {
             && let Err(why) = checkpoints.before(&call.id)
         {
             let name = crate::foreign_text::qualified(&call.server, &call.tool);
-            return ToolReply::Error(ToolError::unavailable(format!(
-                "`{name}` was not called, because the checkpoint before it failed: {why}"
-            )));
+            let problem = format!("`{name}` was not called, because the checkpoint before it failed: {why}");
+            let reply = ToolReply::Error(ToolError::unavailable(problem));
+            self.observe(&self.report(call, self.world.time(), &reply));
+            return reply;
         }
         let own = self.handle_of(&call.id);
         let span = self.span.call(&call);
@@ -469,11 +498,19 @@ impl Host for Visit<'_, '_> {
     }
 
     fn decide(&self, questions: &[Question]) -> Vec<Decision> {
-        let decide = |question| match self.world.decide.as_ref().map(|decide| decide(question)) {
+        let decide = |question: &Question| match self.world.decide.as_ref().map(|decide| decide(question)) {
             None => Decision::Pending,
             // A tool of an embedder is called right after the decision.
             Some(Decision::Covered(_)) => Decision::Approved,
-            Some(decision) => decision,
+            Some(decision) => {
+                let refused = match &decision {
+                    Decision::Denied(reason) => Some(ToolReply::Denied(reason.clone())),
+                    Decision::Unavailable(reason) => Some(ToolReply::Unapproved(reason.clone())),
+                    _ => None,
+                };
+                refused.iter().for_each(|reply| self.observe(&CallReport::of_question(question, reply)));
+                decision
+            }
         };
         questions.iter().map(decide).collect()
     }
