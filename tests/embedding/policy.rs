@@ -335,7 +335,7 @@ fn limits_count_the_calls_of_a_session_over_restarts() {
         reached,
         [
             "`mail/send_now` may not be called: `policy.limits[0]` allows 2 per evaluation",
-            "`mail/send_now` may not be called: `policy.limits[0]` allows 3 per minute; the next is free in 61 s"
+            "`mail/send_now` may not be called: `policy.limits[0]` allows 3 per minute; the next is free in 60 s"
         ]
     );
     assert_eq!(sent.lock().expect("it succeeds").len(), 3);

@@ -132,14 +132,14 @@ fn no_minute_has_more_calls_than_its_limit() {
     };
     assert_eq!(take("send-mail", "ann", 0), Ok(()));
     assert_eq!(take("send-mail", "ann", 30), Ok(()));
-    let full = "`policy.limits[0]` of servers.yaml allows 2 per minute; the next is free in 2 s";
+    let full = "`policy.limits[0]` of servers.yaml allows 2 per minute; the next is free in 1 s";
     assert_eq!(take("send-mail", "ann", 59), Err(full.to_owned()));
     // Other tools and principals have separate counts, and tools without a limit are not counted.
     assert_eq!(take("send-fax", "ann", 59), Ok(()));
     assert_eq!(take("send-mail", "bob", 59), Ok(()));
     (0..10).for_each(|_| assert_eq!(take("search", "ann", 59), Ok(())));
     assert_eq!(take("send-mail", "ann", 60), Ok(()));
-    let full = "`policy.limits[0]` of servers.yaml allows 3 per day; the next is free in 86201 s";
+    let full = "`policy.limits[0]` of servers.yaml allows 3 per day; the next is free in 86200 s";
     assert_eq!(take("send-mail", "ann", 200), Err(full.to_owned()));
     assert_eq!(take("send-mail", "ann", 86_400), Ok(()));
 }
