@@ -1,4 +1,5 @@
-//! Calls over HTTP that break their own connection, beside others that do not.
+//! Calls that do not go well, beside others that do: over HTTP one that breaks its own connection, and more at once than a
+//! server reads.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -30,4 +31,16 @@ fn a_call_that_breaks_its_connection_ends_no_other() {
         peer.kill().expect("it runs");
         peer.wait().expect("it has ended");
     }
+}
+
+#[test]
+fn a_server_that_reads_slowly_gets_all_calls() {
+    let Some(python) = python() else { return };
+    let server = json!({"command": python, "args": [script("unhurried.py")]});
+    let mut client = Client::start(&json!({"mcpServers": {"s": server}}), &[]);
+    // More than is kept for a server that does not read.
+    let program = "(let [text (reduce (fn [text _] (str text text)) \"t\" (range 21))]
+                     (frequencies (pmap #(s/size {:n % :text text}) (range 24))))";
+    let sizes = client.eval(program).text;
+    assert!(sizes.starts_with("{\"2097152\" 24}"), "{sizes}");
 }

@@ -276,7 +276,7 @@ impl Suspended {
     /// assert_eq!(run.arguments(call), Some("{}"));
     /// ```
     pub fn arguments(&self, call: &CallId) -> Option<&str> {
-        self.log.calls.iter().find(|entry| entry.id == *call).map(|entry| entry.arguments.as_str())
+        self.log.calls.iter().find(|entry| entry.id == *call).map(Entry::shown_arguments)
     }
 
     /// Records that an unknown call happened, with its result.

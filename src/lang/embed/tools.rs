@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::{
     pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
     time::{Duration, Instant},
@@ -490,20 +491,26 @@ pub struct NoArguments {}
 /// that: the time is this thread's.
 #[cfg(feature = "tokio")]
 fn block_until<T>(work: impl Future<Output = T>, within: Duration) -> Option<T> {
-    struct Unpark(Thread);
+    /// The thread, and whether the future is to be polled: what is polled may park the thread itself.
+    struct Unpark(Thread, AtomicBool);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
+            self.1.store(true, Ordering::Release);
             self.0.unpark();
         }
     }
-    let (begun, mut work) = (Instant::now(), pin!(work));
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    // Nothing refills the budget of a task that this thread may be in.
+    let (begun, mut work) = (Instant::now(), pin!(tokio::task::unconstrained(work)));
+    let unpark = Arc::new(Unpark(thread::current(), AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&unpark));
     loop {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Some(done);
         }
-        let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
-        thread::park_timeout(left);
+        while !unpark.1.swap(false, Ordering::AcqRel) {
+            let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
+            thread::park_timeout(left);
+        }
     }
 }
 

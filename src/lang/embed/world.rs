@@ -104,8 +104,9 @@ impl Checkpoints<'_> {
     fn after(&self, call: &CallId, reply: &ToolReply) {
         self.log.ended(call, reply, None);
         // If this fails, the call is found as started, and a person decides.
-        let unstored = self.store().err();
-        *self.unstored.lock().unwrap_or_else(PoisonError::into_inner) = unstored;
+        // Of concurrent calls, the last one to be stored says whether all are.
+        let mut unstored = self.unstored.lock().unwrap_or_else(PoisonError::into_inner);
+        *unstored = self.store().err();
     }
 }
 
@@ -407,7 +408,6 @@ impl<'v, 'w> Visit<'v, 'w> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(report);
     }
 
-    /// Makes a call.
     /// Returns the error of a call whose arguments do not fit the type that its tool takes.
     pub(super) fn unfit(&self, call: &ToolCall, entry: &ToolEntry<'_>) -> Option<ToolError> {
         let (own, now) = (CancelHandle::default(), || self.world.time());
@@ -416,6 +416,7 @@ impl<'v, 'w> Visit<'v, 'w> {
         entry.check(&called).err()
     }
 
+    /// Makes a call.
     pub(super) fn make(&self, call: ToolCall, entry: &ToolEntry<'_>) -> ToolReply {
         let hints = &entry.tool.hints;
         let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);

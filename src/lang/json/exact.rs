@@ -66,7 +66,10 @@ fn significant(number: &str) -> (String, i64) {
     let digits = digits.trim_matches('0').to_owned();
     let power = match digits.is_empty() {
         true => 0,
-        false => exponent.parse().unwrap_or(i64::MAX).saturating_add(whole.len() as i64 - leading_zeros as i64),
+        false => exponent
+            .parse()
+            .unwrap_or(if exponent.starts_with('-') { i64::MIN } else { i64::MAX })
+            .saturating_add(whole.len() as i64 - leading_zeros as i64),
     };
     (digits, power)
 }

@@ -270,6 +270,10 @@ impl RunLog {
                     entry.state = CallState::Open;
                 }
                 reply if is_kept => entry.state = CallState::Done(reply.clone()),
+                ToolReply::Ask(_) => {
+                    (entry.is_sent, entry.is_change) = (false, false);
+                    entry.forget();
+                }
                 _ if !entry.is_change => entry.forget(),
                 reply => {
                     // The outcome of a change may find room without its arguments.

@@ -120,9 +120,12 @@ impl Entry {
     /// Forgets the outcome of a call, for which there is no room, and its arguments. A change is still found by them.
     pub(super) fn forget(&mut self) {
         // Whether it was carried out is not forgotten.
-        let is_unknown = self.happened() == Happened::Unknown;
-        self.state = if is_unknown { CallState::Unknown } else { CallState::Forgotten };
+        let happened = self.happened();
+        self.state = if happened == Happened::Unknown { CallState::Unknown } else { CallState::Forgotten };
         self.question = None;
+        if happened == Happened::No {
+            (self.is_sent, self.is_change) = (false, false);
+        }
         if self.is_change {
             self.shorten();
         } else {

@@ -111,7 +111,11 @@ pub(super) fn shortened(arguments: &str) -> String {
     if arguments.len() <= KEPT_ARGUMENTS || arguments.starts_with(DIGEST) {
         return arguments.to_owned();
     }
-    format!("{} {}", asked_for(arguments), &arguments[..arguments.floor_char_boundary(ARGUMENTS)])
+    let text = asked_for(arguments);
+    if !text.starts_with(DIGEST) {
+        return arguments.to_owned();
+    }
+    format!("{text} {}", &arguments[..arguments.floor_char_boundary(ARGUMENTS)])
 }
 
 /// Returns arguments, or the beginning of those for which a text stands.
@@ -132,7 +136,8 @@ pub fn asked_for(arguments: &str) -> String {
         return arguments.split(' ').next().unwrap_or_default().to_owned();
     }
     let text = in_order(arguments);
-    if arguments.len() <= KEPT_ARGUMENTS {
+    // Equal objects may be written at different lengths.
+    if text.len() <= KEPT_ARGUMENTS {
         return text;
     }
     Sha256::digest(text.as_bytes()).iter().fold(DIGEST.to_owned(), |text, byte| format!("{text}{byte:02x}"))

@@ -132,7 +132,7 @@ fn difference(entry: &Entry, call: &ToolCall) -> Option<String> {
     } else if entry.arguments != call.arguments && !stands_for(&entry.arguments, &call.arguments) {
         format!(
             "recorded were the arguments {} of `{}/{}`, now they are {}",
-            cut(&entry.arguments),
+            cut(entry.shown_arguments()),
             made.0,
             made.1,
             cut(&call.arguments)

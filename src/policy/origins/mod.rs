@@ -50,6 +50,8 @@ const MOST_SAME: usize = 200_000;
 const MOST_ALIKE: usize = 400_000;
 /// Most texts that were sent to tools. After that no text of a tool is added to the index of same texts.
 const MOST_SENT: usize = 400_000;
+/// Stands for all texts, if it is not known what was sent. No text is it.
+const ANYTHING: &str = "\0anything";
 /// Most bytes of the words of the user; the oldest are dropped, and are no longer accepted as theirs.
 const MOST_WORDS: usize = 64 << 10;
 /// Longest value that is taken apart into the values from which it may have been joined.
@@ -320,7 +322,8 @@ impl Origins {
         self.add(job, program.len() + data.map_or(0, str::len));
     }
 
-    /// Adds the arguments of a call that is about to be made.
+    /// Adds the arguments of a call that is about to be made, or was. If they are no JSON text, they are not known any more:
+    /// whatever a tool returns from then on may be what was sent.
     pub fn add_sent(self: &Arc<Self>, arguments: &str) {
         let words = self.facts().words.clone();
         self.add(Job::Sent { arguments: arguments.to_owned(), words }, arguments.len());
@@ -464,6 +467,11 @@ impl Texts {
     /// Adds texts that are sent to a tool, unless the user has said them.
     fn add_sent(&mut self, arguments: &str, words: &[String]) {
         let Texts { key, same: exact, sent, .. } = self;
+        if !arguments.starts_with(['{', '[']) {
+            // They were too long to be kept.
+            sent.insert(key.sent(ANYTHING));
+            return;
+        }
         let is_users =
             |text: &str| sent_forms(text).any(|form| exact.get(key.fingerprint(&*form)).contains(&Source::User));
         let mut add = |text: &str| {
@@ -486,7 +494,8 @@ impl Texts {
         let is_tool = matches!(source, Source::Tool { .. });
         // Sessions that earlier versions have stored contain what was sent as it was.
         let is_sent = |form: &str| sent.contains(&key.sent(form)) || sent.contains(&key.fingerprint(form));
-        let is_repeated = |form: &str| is_tool && (sent.len() >= MOST_SENT || is_sent(form));
+        let is_all = is_tool && (sent.len() >= MOST_SENT || sent.contains(&key.sent(ANYTHING)));
+        let is_repeated = |form: &str| is_all || is_tool && is_sent(form);
         let mut add = |text: &str| {
             if is_named {
                 for form in given_forms(text).filter(|form| !is_repeated(form)) {

@@ -147,7 +147,7 @@ impl Counts {
                 let again = match (limit.per.time(), calls.front()) {
                     (Some(time), Some(first)) => {
                         let wait = time.saturating_sub(now.saturating_sub(*first));
-                        format!("; the next is free in {} s", wait.as_millis().div_ceil(1000))
+                        format!("; the next is free in {} s", wait.as_millis().div_ceil(1000).max(1))
                     }
                     _ => String::new(),
                 };

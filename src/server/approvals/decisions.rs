@@ -20,7 +20,7 @@ pub(in crate::server) fn decisions(run: &StoredRun) -> Markup {
                             p { strong { (marked_line(&record.tool)) } ": " (marked_line(&record.decision)) }
                             p.by { (marked_line(&record.by)) ", " (moment(SystemTime::UNIX_EPOCH + Duration::from_secs(record.at))) }
                             @if let Some(call) = run.run().log().calls.iter().find(|call| call.id == record.call) {
-                                @let sent = call.question.as_ref().map_or(call.arguments.as_str(), |asked| &asked.arguments);
+                                @let sent = call.question.as_ref().map_or(call.shown_arguments(), |asked| &asked.arguments);
                                 details {
                                     summary { "Arguments" }
                                     pre.text tabindex="0" { (marked(&beginning(sent))) }

@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::internal::foreign_text;
@@ -23,6 +23,7 @@ use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
 use crate::server::system::offload;
 use crate::server::text::cut;
+use crate::server::transport::backlog::MOST_SAID;
 use crate::server::transport::lines;
 
 use super::asked::{Asked, Reports};
@@ -157,11 +158,16 @@ pub(in crate::server) struct Connection {
     ended_at: Arc<OnceLock<Instant>>,
     /// True once a request over HTTP has found that its own connection broke: the others go on, and no new one begins.
     is_retired: AtomicBool,
+    /// True once a call was answered.
+    was_answered: AtomicBool,
     reports: Arc<Reports>,
     /// True once the server has refused a call in a way that its tools may have changed.
     list_doubted: AtomicBool,
     begun: Instant,
     uses: StdMutex<Uses>,
+    /// Room for the arguments of the calls that are under way, in bytes. Calls wait for it, so that a server that reads slowly
+    /// is not taken for one that does not read.
+    room: Semaphore,
     /// The secrets that are redacted from everything that the server sends.
     secrets: Secrets,
 }
@@ -184,6 +190,7 @@ impl Connection {
         Connection {
             ended_at,
             is_retired: AtomicBool::new(false),
+            was_answered: AtomicBool::new(false),
             name: name.to_owned(),
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
@@ -194,6 +201,7 @@ impl Connection {
             list_doubted: AtomicBool::new(false),
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
+            room: Semaphore::new(MOST_SAID),
             secrets,
         }
     }
@@ -216,6 +224,11 @@ impl Connection {
     /// True if no further request may begin, but those that are under way go on.
     pub(super) fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Acquire) && !self.ended.is_cancelled()
+    }
+
+    /// True once a call was answered.
+    pub(super) fn was_answered(&self) -> bool {
+        self.was_answered.load(Ordering::Acquire)
     }
 
     /// Returns the time at which the server was found gone.
@@ -382,10 +395,13 @@ impl Connection {
         arguments: JsonObject,
         timeout: Duration,
     ) -> Result<CallToolResult, Failure> {
+        let bytes = arguments.values().map(weight).sum::<usize>().clamp(1, MOST_SAID);
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
         let asked = Asked::new(&self.peer, &self.reports);
         let request = async {
+            // It is never closed, and has as much room as is asked for.
+            let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await;
             let answer = asked.answer(request).await;
             if refusals::is_of_list(&answer) {
                 self.list_doubted.store(true, Ordering::Release);
@@ -397,6 +413,7 @@ impl Connection {
             Failure::Final(error) if error.kind == ToolErrorKind::Timeout => Failure::Final(with_more_time(error)),
             failure => failure,
         })?;
+        self.was_answered.store(true, Ordering::Release);
         match answer {
             CallToolResponse::Complete(result) => Ok(result),
             CallToolResponse::InputRequired(_) => {
@@ -540,6 +557,16 @@ impl Connection {
         if let Some(process) = &self.process {
             process.end().await;
         }
+    }
+}
+
+/// Returns the approximate size of a value as text, in bytes.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum::<usize>() + items.len(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+        _ => 1,
     }
 }
 

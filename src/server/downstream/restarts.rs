@@ -10,6 +10,9 @@ const SOUND: Duration = Duration::from_secs(60);
 const AT_ONCE: u32 = 2;
 /// Number of failed starts after which the server may be started at once: whoever asks again may have repaired it.
 const FORGIVEN: u32 = 1;
+/// Number of connections in a row on which no call was answered, each given up because a call broke, after which the next
+/// one waits: another call may do better.
+const BROKEN: u32 = 8;
 /// Maximum back-off.
 const LONGEST: Duration = Duration::from_secs(15);
 
@@ -18,6 +21,8 @@ const LONGEST: Duration = Duration::from_secs(15);
 pub(super) struct Restarts {
     bad_ends: u32,
     not_before: Option<Instant>,
+    /// The connections in a row on which no call was answered.
+    broken: u32,
 }
 
 impl Restarts {
@@ -34,6 +39,19 @@ impl Restarts {
         }
         self.not_before = self.bad_ends.checked_sub(AT_ONCE).map(|before| now + pause(before));
         self.bad_ends += 1;
+    }
+
+    /// Records that a connection was given up because a call on it broke, and whether one was answered before.
+    pub(super) fn broke(&mut self, now: Instant, was_answered: bool) {
+        self.broken = if was_answered { 0 } else { self.broken + 1 };
+        if let Some(before) = self.broken.checked_sub(BROKEN) {
+            self.not_before = Some(now + pause(before));
+        }
+    }
+
+    /// The number of connections in a row that broke before a call was answered.
+    pub(super) fn broken(&self) -> u32 {
+        self.broken
     }
 
     /// The number of failed starts and unexpected ends since the server was last healthy.
@@ -65,6 +83,20 @@ mod tests {
             assert_eq!(restarts.pause(now).unwrap_or_default(), Duration::from_secs(seconds));
             now += Duration::from_secs(seconds);
         }
+    }
+
+    #[test]
+    fn a_server_whose_calls_all_break_is_left_alone_in_between() {
+        let (mut restarts, now) = (Restarts::default(), Instant::now());
+        for _ in 1..BROKEN {
+            restarts.broke(now, false);
+            assert_eq!(restarts.pause(now), None);
+        }
+        restarts.broke(now, false);
+        assert_eq!(restarts.pause(now), Some(Duration::from_secs(1)));
+        restarts.broke(now, true);
+        restarts.broke(now + Duration::from_secs(1), false);
+        assert_eq!(restarts.pause(now + Duration::from_secs(1)), None);
     }
 
     #[test]

@@ -454,7 +454,7 @@ impl StoredRun {
                 id: id.clone(),
                 server: Arc::clone(&call.server),
                 tool: Arc::clone(&call.tool),
-                arguments: call.question.as_ref().map_or(&call.arguments, |question| &question.arguments).clone(),
+                arguments: call.unknown_question().arguments,
                 reason: "it is not known whether it happened".to_owned(),
                 is_guarded: false,
             };

@@ -10,9 +10,7 @@
 //! cancellations get through.
 
 use std::collections::HashSet;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
@@ -21,10 +19,8 @@ use tokio::sync::Notify;
 pub(in crate::server) const MOST_REQUESTS: usize = 64;
 /// Threshold of unwritten replies, in bytes, above which nothing is accepted.
 const MOST_REPLIES: usize = 8 << 20;
-/// Limit of our own unwritten messages (requests to a downstream server), in bytes; further ones wait, or are refused.
-const MOST_SAID: usize = 32 << 20;
-/// The time without any progress after which a peer that is owed so much counts as one that does not read.
-const STUCK: Duration = Duration::from_secs(20);
+/// Limit of our own unwritten messages (requests to a downstream server), in bytes; further ones are refused.
+pub(in crate::server) const MOST_SAID: usize = 32 << 20;
 /// The overhead of a message until it is written, in bytes: its task and its list entries.
 const BESIDE: usize = 1 << 10;
 
@@ -32,8 +28,6 @@ const BESIDE: usize = 1 << 10;
 pub(in crate::server) struct Backlog {
     owed: Mutex<Owed>,
     settled: Notify,
-    /// Notified when one of our own messages was written, or never will be.
-    said: Notify,
     most_requests: usize,
 }
 
@@ -62,7 +56,7 @@ pub(in crate::server) struct Unwritten {
 impl Backlog {
     /// Creates the books of a connection with at most `most_requests` open requests.
     pub(in crate::server) fn new(most_requests: usize) -> Arc<Backlog> {
-        Arc::new(Backlog { owed: Mutex::default(), settled: Notify::new(), said: Notify::new(), most_requests })
+        Arc::new(Backlog { owed: Mutex::default(), settled: Notify::new(), most_requests })
     }
 
     fn owed(&self) -> MutexGuard<'_, Owed> {
@@ -127,18 +121,6 @@ impl Backlog {
         }
         Some(Unwritten { backlog: Arc::clone(self), kind, bytes })
     }
-
-    /// Records a message of our own, once there is room for it; `None` if the peer reads nothing for [`STUCK`].
-    pub(in crate::server) async fn say(self: &Arc<Self>, length: usize) -> Option<Unwritten> {
-        loop {
-            let mut less = pin!(self.said.notified());
-            less.as_mut().enable();
-            if let Some(unwritten) = self.write(Kind::Ours, length) {
-                return Some(unwritten);
-            }
-            tokio::time::timeout(STUCK, less).await.ok()?;
-        }
-    }
 }
 
 impl Drop for Unwritten {
@@ -150,8 +132,5 @@ impl Drop for Unwritten {
         }
         drop(owed);
         self.backlog.settled.notify_one();
-        if self.kind == Kind::Ours {
-            self.backlog.said.notify_waiters();
-        }
     }
 }

@@ -79,6 +79,7 @@ impl Downstream {
                     connecting.current = None;
                     connecting.failed = None;
                     if connection.is_retired() {
+                        connecting.restarts.broke(Instant::now(), connection.was_answered());
                         tokio::spawn(connection.close_when_unused());
                     } else {
                         connecting.restarts.died(connection.ended_at(), connection.age());
@@ -207,8 +208,11 @@ impl Downstream {
     /// The error that the server is not started during its back-off, and when it may be.
     fn left_alone(&self, connecting: &Connecting, pause: Duration) -> ToolError {
         let error = connecting.failed.clone().unwrap_or_else(|| {
-            let times = connecting.restarts.bad_ends();
-            ToolError::unavailable(format!("server `{}` went away {times} times in a row", self.name()))
+            let (ends, broken) = (connecting.restarts.bad_ends(), connecting.restarts.broken());
+            ToolError::unavailable(match ends {
+                0 => format!("server `{}` broke off {broken} calls in a row", self.name()),
+                _ => format!("server `{}` went away {ends} times in a row", self.name()),
+            })
         });
         let suggestion = match pause.as_millis().div_ceil(1000) {
             0 => "The next call starts it again.".to_owned(),

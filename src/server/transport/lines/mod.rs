@@ -555,14 +555,8 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
         mut line: Vec<u8>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Read, Out> {
         let unwritten = self.backlog.write(kind, line.len());
-        // A server may read slowly; what is for a client is of the moment.
-        let waits = self.finish.is_none().then(|| Arc::clone(&self.backlog));
         let outlet = self.outlet.clone();
         async move {
-            let unwritten = match (unwritten, waits) {
-                (None, Some(backlog)) => backlog.say(line.len()).await,
-                (unwritten, _) => unwritten,
-            };
             let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
             line.push(b'\n');
             outlet.write(line).await
