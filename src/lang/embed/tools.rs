@@ -16,7 +16,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// The code of a tool.
@@ -500,7 +500,7 @@ fn block_until<T>(work: impl Future<Output = T>, within: Duration) -> Option<T> 
         }
     }
     // Nothing refills the budget of a task that this thread may be in.
-    let (begun, mut work) = (Instant::now(), pin!(tokio::task::unconstrained(work)));
+    let (begun, mut work) = (SystemClock.monotonic(), pin!(tokio::task::unconstrained(work)));
     let unpark = Arc::new(Unpark(thread::current(), AtomicBool::new(false)));
     let waker = Waker::from(Arc::clone(&unpark));
     loop {
@@ -508,7 +508,8 @@ fn block_until<T>(work: impl Future<Output = T>, within: Duration) -> Option<T> 
             return Some(done);
         }
         while !unpark.1.swap(false, Ordering::AcqRel) {
-            let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
+            let left =
+                within.checked_sub(SystemClock.monotonic().saturating_sub(begun)).filter(|left| !left.is_zero())?;
             thread::park_timeout(left);
         }
     }
