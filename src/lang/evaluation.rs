@@ -4,7 +4,6 @@ use crate::builtin::settling;
 use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::form::Form;
-use crate::host::Audience;
 use crate::machine::Machine;
 use crate::meter;
 use crate::plan::{self, Input, Plan};
@@ -425,8 +424,7 @@ fn show(machine: &mut Machine, value: &Value, spent: usize) -> Outcome<Shown> {
     // Showing an unknown result says that it is unknown.
     machine.unwatched(|machine| {
         let mut printed = printed(machine, value, (whole, part.min(whole)), true)?;
-        // An embedder need not pass limits on.
-        if printed.truncated.is_some() && is_preview && machine.core.host.audience() != Audience::Embedder {
+        if printed.truncated.is_some() && is_preview {
             printed.more.push(format!("`limits {{\"output\": \"{}\"}}`", meter::bytes(output)));
         }
         let budget = output as usize;
