@@ -61,17 +61,21 @@ enum Connected {
 use Connected::{Session, Stateless, Stdio};
 
 /// The requests: a name, the connection, options of the server, and the program.
-const REQUESTS: [(&str, Connected, &[&str], &str); 8] = [
+const REQUESTS: [(&str, Connected, &[&str], &str); 9] = [
     ("evaluation", Stdio, &[], "(+ 1 1)"),
     ("evaluation over HTTP, in a session", Session, &[], "(+ 1 1)"),
     ("evaluation over HTTP, stateless", Stateless, &[], "(+ 1 1)"),
     ("tool call", Stdio, &[], "(echo/echo {:text \"abc\"})"),
     ("tool call, audited", Stdio, &["--audit", "AUDIT"], "(echo/echo {:text \"abc\"})"),
     ("tool call, with a store", Stdio, &["--store", "sqlite:STORE"], "(echo/echo {:text \"abc\"})"),
+    ("tool call, with a guard", Stdio, &[GUARD], "(echo/echo {:text \"abc\"})"),
     // The calls of the second are kept, in case the program fails.
     ("ten calls that read", Stdio, &[], "(dotimes [n 10] (echo/echo {:text \"abc\"}))"),
     ("ten calls that change something", Stdio, &[], "(dotimes [n 10] (echo/keep {:text \"abc\"}))"),
 ];
+
+/// The option for which the policy gets a guard, so that the origins of values are recorded.
+const GUARD: &str = "GUARD";
 
 type Counts = BTreeMap<String, f64>;
 
@@ -137,7 +141,9 @@ fn serve(
     times: usize,
 ) -> Result<(), Box<dyn Error>> {
     // Under valgrind a program takes so long that its client might have given up on it and sent it again.
-    let policy = json!({"repeats": "make"});
+    let guards = json!([{"tool": "echo/keep", "argument": "text", "from": ["program"]}]);
+    let guards = if options.contains(&GUARD) { guards } else { json!([]) };
+    let policy = json!({"repeats": "make", "guards": guards});
     let echo = json!({"command": std::env::current_exe()?, "args": ["--echo"]});
     let servers = json!({"mcpServers": {"echo": echo}, "policy": policy});
     let config = folder.join("servers.json");
@@ -147,7 +153,8 @@ fn serve(
         "sqlite:STORE" => format!("sqlite:{}", folder.join("store").display()),
         option => option.to_owned(),
     };
-    under.arg(env!("CARGO_BIN_EXE_lispbox")).arg("serve").arg("--config").arg(config).args(options.iter().map(option));
+    let options = options.iter().filter(|option| **option != GUARD).map(option);
+    under.arg(env!("CARGO_BIN_EXE_lispbox")).arg("serve").arg("--config").arg(config).args(options);
     under
         .env("LISPBOX_STORE", "memory")
         .env("LISPBOX_NO_PREFETCH", "true")
