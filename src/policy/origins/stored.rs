@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::index::{Fingerprint, Index, IndexKey};
 use super::literals::Told;
-use super::{Facts, Origins, Source, Texts};
+use super::texts::Texts;
+use super::{Facts, Origins, Source};
 
 /// The beginning of the line that contains the origins: a comment for readers of the session.
 const LINE: &str = ";; origins: ";

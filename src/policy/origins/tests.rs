@@ -1,3 +1,4 @@
+use super::texts::{MOST_ALIKE, MOST_SAME, MOST_SENT};
 use super::*;
 use lispbox_lang::ToolReply;
 use proptest::prelude::*;
