@@ -34,7 +34,7 @@ use super::listing;
 use super::problems::{self, quoted};
 use super::process::ServerProcess;
 use super::refusals;
-use super::result::{late, stalled};
+use super::result::{add_weight, late, stalled};
 use super::uncertain;
 
 /// Interval at which an end of the requests on a connection is looked for.
@@ -395,7 +395,9 @@ impl Connection {
         arguments: JsonObject,
         timeout: Duration,
     ) -> Result<CallToolResult, Failure> {
-        let bytes = arguments.values().map(weight).sum::<usize>().clamp(1, MOST_SAID);
+        let mut bytes = 1;
+        arguments.values().for_each(|value| add_weight(value, (1, MOST_SAID), &mut bytes));
+        let bytes = bytes.min(MOST_SAID);
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
         let asked = Asked::new(&self.peer, &self.reports);
@@ -557,16 +559,6 @@ impl Connection {
         if let Some(process) = &self.process {
             process.end().await;
         }
-    }
-}
-
-/// Returns the approximate size of a value as text, in bytes.
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum::<usize>() + items.len(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + weight(value)).sum(),
-        _ => 1,
     }
 }
 

@@ -37,23 +37,25 @@ pub(super) fn stalled(what: &str, timeout: Duration) -> ToolError {
 pub(super) fn weight(result: &CallToolResult) -> usize {
     const EACH: usize = 64;
     const LARGE: usize = 1 << 20;
-    fn add(value: &Value, sum: &mut usize) {
-        *sum += EACH;
-        match value {
-            _ if *sum > LARGE => {}
-            Value::String(text) => *sum += text.len(),
-            Value::Array(items) => items.iter().take(LARGE / EACH).for_each(|item| add(item, sum)),
-            Value::Object(fields) => fields.iter().take(LARGE / EACH).for_each(|(name, field)| {
-                *sum += name.len();
-                add(field, sum);
-            }),
-            _ => {}
-        }
-    }
     let text = |block: &ContentBlock| block.as_text().map_or(EACH, |text| text.text.len());
     let mut sum = EACH * result.content.len() + result.content.iter().map(text).sum::<usize>();
-    result.structured_content.iter().for_each(|structured| add(structured, &mut sum));
+    result.structured_content.iter().for_each(|structured| add_weight(structured, (EACH, LARGE), &mut sum));
     sum
+}
+
+/// Adds the approximate size of a value in bytes, with `each` for each value in it; stops once the sum is over `large`.
+pub(super) fn add_weight(value: &Value, (each, large): (usize, usize), sum: &mut usize) {
+    *sum += each;
+    match value {
+        _ if *sum > large => {}
+        Value::String(text) => *sum += text.len(),
+        Value::Array(items) => items.iter().take(large / each).for_each(|item| add_weight(item, (each, large), sum)),
+        Value::Object(fields) => fields.iter().take(large / each).for_each(|(name, field)| {
+            *sum += name.len();
+            add_weight(field, (each, large), sum);
+        }),
+        _ => {}
+    }
 }
 
 /// A reply, with a note for the program on how it was read, as a clause.
