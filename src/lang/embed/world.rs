@@ -504,12 +504,9 @@ impl Host for Visit<'_, '_> {
             // A tool of an embedder is called right after the decision.
             Some(Decision::Covered(_)) => Decision::Approved,
             Some(decision) => {
-                let refused = match &decision {
-                    Decision::Denied(reason) => Some(ToolReply::Denied(reason.clone())),
-                    Decision::Unavailable(reason) => Some(ToolReply::Unapproved(reason.clone())),
-                    _ => None,
-                };
-                refused.iter().for_each(|reply| self.observe(&CallReport::of_question(question, reply)));
+                if let Some(refusal) = decision.refusal() {
+                    self.observe(&CallReport::of_question(question, &refusal));
+                }
                 decision
             }
         };

@@ -1,5 +1,6 @@
 //! The identity of calls, and the decisions on them.
 
+use super::ToolReply;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -130,4 +131,16 @@ pub enum Decision {
     /// An earlier decision of a person covers the call, as the clause says. It is not recorded as a decision on this call:
     /// the host checks it again when the call is about to be sent, and asks again if it no longer holds.
     Covered(String),
+}
+
+impl Decision {
+    /// Returns the reply to a call that is not made because of this decision; `None` if it is made, or may be later.
+    #[doc(hidden)]
+    pub fn refusal(&self) -> Option<ToolReply> {
+        match self {
+            Decision::Denied(reason) => Some(ToolReply::Denied(reason.clone())),
+            Decision::Unavailable(reason) => Some(ToolReply::Unapproved(reason.clone())),
+            Decision::Approved | Decision::Pending | Decision::Covered(_) => None,
+        }
+    }
 }

@@ -42,10 +42,8 @@ impl Questions {
     /// Completes the records of a call that is not made, by this decision. Returns why that failed, as a clause.
     pub(super) fn settle(&self, parts: &Parts, question: &Question, decision: &Decision) -> Option<String> {
         let reply = match decision {
-            Decision::Approved | Decision::Covered(_) => return None,
-            Decision::Denied(rule) => ToolReply::Denied(rule.clone()),
-            Decision::Unavailable(why) => ToolReply::Unapproved(why.clone()),
             Decision::Pending => ToolReply::Ask(Box::new(question.clone())),
+            decision => decision.refusal()?,
         };
         let AskedCall { audited, since } = self.asked().remove(&question.id)?;
         let (traced, name) = (Traced::new(parts), (&*question.server, &*question.tool));

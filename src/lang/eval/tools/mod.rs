@@ -279,9 +279,8 @@ impl Machine {
                 Ok(Decision::Approved | Decision::Covered(_)) => {
                     Some(ToolReply::Unapproved("it was asked about too often".to_owned()))
                 }
-                Ok(Decision::Denied(rule)) => Some(ToolReply::Denied(rule)),
-                Ok(Decision::Unavailable(why)) => Some(ToolReply::Unapproved(why)),
                 Ok(Decision::Pending) => return Err(Halt::Suspended.into()),
+                Ok(decision @ (Decision::Denied(_) | Decision::Unavailable(_))) => decision.refusal(),
                 Err(signal) => {
                     if let Some(record) = self.core.calls.get_mut(record) {
                         record.outcome = reply.outcome().into();
