@@ -278,7 +278,7 @@ impl RunLog {
                 reply => {
                     // The outcome of a change may find room without its arguments.
                     entry.state = CallState::Done(reply.clone());
-                    entry.shorten();
+                    entry.truncate();
                     if changes + entry.bytes() > self.most_bytes {
                         entry.forget();
                     }
@@ -473,12 +473,12 @@ impl State {
         }
     }
 
-    /// Returns true if there is room for that many further bytes. If necessary, shortens the arguments of changes, and forgets
+    /// Returns true if there is room for that many further bytes. If necessary, truncates the arguments of changes, and forgets
     /// the replies of committed forms, from which the run is no longer suspended, but without which it cannot be evaluated
     /// from its beginning.
     fn make_room(&mut self, bytes: u64, most: u64) -> bool {
         if !self.is_full && self.bytes + bytes > most {
-            self.shorten_changes();
+            self.truncate_changes();
         }
         if !self.is_full && self.bytes + bytes > most && self.keep == Keep::Run {
             for at in 0..self.logged.calls.len() {
@@ -497,13 +497,13 @@ impl State {
         !self.is_full
     }
 
-    /// Keeps no more of long arguments of changes than by what they are found again.
-    fn shorten_changes(&mut self) {
+    /// Truncates the arguments of changes.
+    fn truncate_changes(&mut self) {
         for at in 0..self.logged.calls.len() {
             let entry = &mut self.logged.calls[at];
             let before = entry.bytes();
             if entry.is_change && matches!(entry.state, CallState::Done(_)) {
-                entry.shorten();
+                entry.truncate();
             }
             let less = before - entry.bytes();
             if less > 0 {

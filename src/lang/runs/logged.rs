@@ -1,6 +1,6 @@
 //! The content of the log of a run.
 
-use super::matched::{asked_for, begun, shortened};
+use super::matched::{asked_for, readable, truncated};
 use crate::host::{CallId, Decision, Happened, Question, ToolReply};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -117,7 +117,8 @@ impl Entry {
         Question { id, server, tool, arguments, reason, is_guarded: false }
     }
 
-    /// Forgets the outcome of a call, for which there is no room, and its arguments. A change is still found by them.
+    /// Forgets the reply to a call, for which there is no room, and its arguments; those of a change are truncated, so that it is
+    /// still found.
     pub(super) fn forget(&mut self) {
         // Whether it was carried out is not forgotten.
         let happened = self.happened();
@@ -127,20 +128,22 @@ impl Entry {
             (self.is_sent, self.is_change) = (false, false);
         }
         if self.is_change {
-            self.shorten();
+            self.truncate();
         } else {
             self.arguments = String::new();
         }
     }
 
-    /// Keeps no more of long arguments than by what they are found again, and their beginning.
-    pub(super) fn shorten(&mut self) {
-        self.arguments = shortened(&self.arguments);
+    /// Truncates long arguments to their digest and their first characters.
+    pub(super) fn truncate(&mut self) {
+        if let Some(truncated) = truncated(&self.arguments) {
+            self.arguments = truncated;
+        }
     }
 
-    /// Returns the arguments, or their beginning, for a person or a model.
+    /// Returns the arguments, or the first characters of truncated ones, for a person or a model.
     pub fn shown_arguments(&self) -> &str {
-        begun(&self.arguments)
+        readable(&self.arguments)
     }
 
     /// Returns whether the call has changed what its tool changes. The outcome of a call that does no harm if it is made

@@ -102,35 +102,32 @@ pub(super) fn reply_again(earlier: &Entry, may_insist: bool) -> ToolReply {
 /// The size in bytes from which on arguments are compared by their digest.
 const KEPT_ARGUMENTS: usize = 1024;
 
-/// The beginning of the text that stands for long arguments, which no JSON text has. A digest follows, then a space and the
-/// beginning of the arguments.
+/// The prefix of truncated arguments, with which no JSON text begins: their digest follows, then a space and their first
+/// characters.
 const DIGEST: &str = "sha256:";
 
-/// Returns the text that stands for long arguments; that of short ones is their own.
-pub(super) fn shortened(arguments: &str) -> String {
+/// Truncates long arguments to their digest and their first characters; `None` if they are short, or truncated already.
+pub(super) fn truncated(arguments: &str) -> Option<String> {
     if arguments.len() <= KEPT_ARGUMENTS || arguments.starts_with(DIGEST) {
-        return arguments.to_owned();
+        return None;
     }
-    let text = asked_for(arguments);
-    if !text.starts_with(DIGEST) {
-        return arguments.to_owned();
-    }
-    format!("{text} {}", &arguments[..arguments.floor_char_boundary(ARGUMENTS)])
+    let digest = Some(asked_for(arguments)).filter(|text| text.starts_with(DIGEST))?;
+    Some(format!("{digest} {}", &arguments[..arguments.floor_char_boundary(ARGUMENTS)]))
 }
 
-/// Returns arguments, or the beginning of those for which a text stands.
-pub(super) fn begun(arguments: &str) -> &str {
-    let stands_for = arguments.strip_prefix(DIGEST).and_then(|text| text.split_once(' '));
-    stands_for.map_or(arguments, |(_, begun)| begun)
+/// Returns the arguments, or the first characters of truncated ones.
+pub(super) fn readable(arguments: &str) -> &str {
+    let truncated = arguments.strip_prefix(DIGEST).and_then(|text| text.split_once(' '));
+    truncated.map_or(arguments, |(_, first)| first)
 }
 
-/// True for a text that stands for these arguments, which are long.
-pub(super) fn stands_for(text: &str, arguments: &str) -> bool {
-    text.starts_with(DIGEST) && asked_for(text) == asked_for(arguments)
+/// True if truncated arguments have the digest of these.
+pub(super) fn is_truncation_of(truncated: &str, arguments: &str) -> bool {
+    truncated.starts_with(DIGEST) && asked_for(truncated) == asked_for(arguments)
 }
 
-/// Returns a text by which the arguments of a call are compared: it is the same for the texts of equal JSON objects, and for
-/// the text that stands for one.
+/// Returns the key by which the arguments of a call are compared, equal for the texts of equal JSON objects, truncated or
+/// not: their canonical text, or its digest if that is long.
 pub fn asked_for(arguments: &str) -> String {
     if arguments.starts_with(DIGEST) {
         return arguments.split(' ').next().unwrap_or_default().to_owned();
@@ -140,7 +137,8 @@ pub fn asked_for(arguments: &str) -> String {
     if text.len() <= KEPT_ARGUMENTS {
         return text;
     }
-    Sha256::digest(text.as_bytes()).iter().fold(DIGEST.to_owned(), |text, byte| format!("{text}{byte:02x}"))
+    let digits: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{DIGEST}{digits}")
 }
 
 /// Writes the keys of all objects in order, and numbers in one notation of their exact value.

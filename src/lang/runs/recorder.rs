@@ -3,7 +3,7 @@
 use super::bounds::PlanBounds;
 use super::log::RunLog;
 use super::logged::{CallState, Draw, Entry, Timing};
-use super::matched::{Replies, stands_for};
+use super::matched::{Replies, is_truncation_of};
 use crate::host::{
     Audience, CallId, Catalogue, Decision, Found, Host, Question, Server, Tool, ToolCall, ToolError, ToolReply,
 };
@@ -129,7 +129,7 @@ fn difference(entry: &Entry, call: &ToolCall) -> Option<String> {
         return None;
     } else if logged != made {
         format!("recorded was a call of `{}/{}`, now it is `{}/{}`", logged.0, logged.1, made.0, made.1)
-    } else if entry.arguments != call.arguments && !stands_for(&entry.arguments, &call.arguments) {
+    } else if entry.arguments != call.arguments && !is_truncation_of(&entry.arguments, &call.arguments) {
         format!(
             "recorded were the arguments {} of `{}/{}`, now they are {}",
             cut(entry.shown_arguments()),
