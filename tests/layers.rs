@@ -51,6 +51,7 @@ const LANGUAGE: House = House {
             "engine",
             "environment",
             "evaluation",
+            "failure",
             "foreign",
             "planned",
             "preview",

@@ -267,7 +267,7 @@ pub(super) fn failed_calls(calls: &[CallRecord], error: Option<&str>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::Failure;
+    use crate::failure::Failure;
 
     fn made(tool: &str, count: u64, unknown: u64) -> MadeCalls {
         MadeCalls { tool: tool.to_owned(), count, unknown }

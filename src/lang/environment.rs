@@ -1,9 +1,10 @@
 //! Environments: an interface to sessions, in this process or in a worker process.
 
 use crate::engine::Engine;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::reply::{Failure, Reply};
+use crate::reply::Reply;
 use crate::session::{Request, Session};
 use std::sync::Arc;
 

@@ -3,12 +3,13 @@
 use crate::builtin::settling;
 use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
+use crate::failure::Failure;
 use crate::form::Form;
 use crate::machine::Machine;
 use crate::meter;
 use crate::plan::{self, Input, Plan};
 use crate::preview::{self, Preview, Reach};
-use crate::reply::{EarlierValue, Failure, Mark, Reply, Spent, Status};
+use crate::reply::{EarlierValue, Mark, Reply, Spent, Status};
 use crate::span::Source;
 use crate::value::Value;
 use crate::value::print::{Printer, print_within};

@@ -60,6 +60,7 @@ mod error;
 mod eval;
 mod evaluation;
 mod expand;
+mod failure;
 mod foreign;
 #[doc(hidden)]
 pub mod foreign_text;
@@ -101,6 +102,7 @@ pub use embed::{
 };
 pub use engine::{Engine, EngineBuilder, EngineError};
 pub use error::{Error, ErrorCode, Signal};
+pub use failure::Failure;
 pub use host::{
     CallId, CallIdError, CallRecord, Decision, OsRandom, Question, SeededRandom, SystemClock, TestClock, ToolError,
     ToolErrorKind, ToolHints, ToolReply,
@@ -110,7 +112,7 @@ pub use meter::{Limits, Metered, outside, parse_size};
 pub use plan::{Plan, PlannedCall, UnknownCall};
 #[doc(hidden)]
 pub use planned::{DecidedCall, DecidedPlan};
-pub use reply::{EarlierValue, Failure, Rehearsed, RehearsedCall, Reply, Spent, Status};
+pub use reply::{EarlierValue, Rehearsed, RehearsedCall, Reply, Spent, Status};
 pub use session::Session;
 pub use snapshot::{EncodeError, EncodeReason};
 pub use value::Value;

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::evaluation;
+use crate::failure::Failure;
 use crate::form::Form;
-use crate::reply::Failure;
 use arcstr::ArcStr;
 use std::sync::Arc;
 
