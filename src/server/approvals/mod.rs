@@ -1,8 +1,9 @@
 //! Approvals: the calls on which a person decides.
 //!
-//! [`Consent`] applies the policy to the calls of one evaluation, in the [`layers`] of each call: it asks an [`Approver`] a
-//! [`Question`] if a person must decide, and consults the [`Grants`] of a store, which [`grants`] keeps, and the consent that came with the [run](run_grants). If nobody can
-//! answer at once, the run waits: [`asked`] has its questions, and [`answers`] takes what the client's user says.
+//! [`Consent`] applies the policy to the calls of one evaluation, in the [`layers`] of each call. It asks an [`Approver`] a
+//! [`Question`] if a person must decide, unless a [grant](grants) or the approved plan of the [run](run_grants) covers the
+//! call. If no answer is available at once, the run is suspended with its [questions](asked), and the [`answers`] of the
+//! client's user are recorded when it is resumed.
 //!
 //! [`decide`], [`forms`], [`decisions`] and [`shown`] present waiting runs to a person, and record the decisions. The
 //! approvals page and the card that clients show use them; they know neither HTTP nor MCP.

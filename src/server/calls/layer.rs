@@ -60,13 +60,13 @@ pub(in crate::server) struct Call<'c> {
 
 /// The times of a call.
 pub(in crate::server) struct Times {
-    /// When the program made it.
+    /// The time when the program made it.
     pub(in crate::server) made: Instant,
-    /// When it had a slot.
+    /// The time when it had a slot.
     pub(in crate::server) begun: Option<Instant>,
-    /// When it was first sent.
+    /// The time when it was first sent.
     pub(in crate::server) sent: Option<Instant>,
-    /// How long the server has.
+    /// The time limit of the server.
     pub(in crate::server) timeout: Duration,
 }
 

@@ -56,11 +56,11 @@ impl Features {
         self.guarded.as_ref().map(|guarded| Arc::clone(guarded.origins()))
     }
 
-    /// Returns why the program may not do something to its session, as a clause.
+    /// Checks that the program may fork or close its session.
     ///
     /// # Errors
-    /// Returns that clause, with the deed in it, if the program only shows what it would do.
-    pub(in crate::server) fn may_change_sessions(&self, deed: &str) -> Result<(), String> {
-        if self.rehearsal.is_some() { Err(format!("a rehearsal {deed}")) } else { Ok(()) }
+    /// Returns why it may not, as a clause that ends with `refusal`.
+    pub(in crate::server) fn may_change_sessions(&self, refusal: &str) -> Result<(), String> {
+        if self.rehearsal.is_some() { Err(format!("a rehearsal {refusal}")) } else { Ok(()) }
     }
 }
