@@ -39,6 +39,27 @@ impl fmt::Display for RegisterError {
 
 impl std::error::Error for RegisterError {}
 
+/// A name that a program cannot use for a definition.
+///
+/// ```
+/// # #[global_allocator]
+/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
+/// use lispbox::lang::{Engine, SessionError};
+///
+/// let mut session = Engine::builder().build().unwrap().session();
+/// assert!(matches!(session.set("1 2", &0), Err(SessionError::Name(_))));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError(String);
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` cannot be defined: expected a plain name, such as `mails`", self.0)
+    }
+}
+
+impl std::error::Error for NameError {}
+
 /// Splits a name of two parts; `None` if it has not, or if a program cannot write it.
 pub(crate) fn split_name(name: &str) -> Option<(&str, &str)> {
     let parts = name.split_once('/')?;
@@ -54,4 +75,10 @@ pub(crate) fn canonical_name(server: &str, tool: &str) -> String {
 pub(super) fn is_symbol(name: &str) -> bool {
     let read = crate::reader::read(name);
     matches!(read.as_deref(), Ok([Form { kind: FormKind::Symbol(read), .. }]) if read == name)
+}
+
+/// Checks that a text is a name without a namespace.
+pub(super) fn check_name(name: &str) -> Result<(), NameError> {
+    let is_plain = is_symbol(name) && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name);
+    if is_plain { Ok(()) } else { Err(NameError(name.chars().take(80).collect())) }
 }

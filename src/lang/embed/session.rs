@@ -1,6 +1,6 @@
 //! Sessions as values of a Rust program: their definitions, their text, and their forks.
 
-use super::names::is_symbol;
+use super::names::{NameError, check_name};
 use super::program::Program;
 use super::run::{Report, Run};
 use super::spans::RunSpan;
@@ -21,27 +21,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
-
-/// A name that a program cannot use for a definition.
-///
-/// ```
-/// # #[global_allocator]
-/// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-/// use lispbox::lang::{Engine, SessionError};
-///
-/// let mut session = Engine::builder().build().unwrap().session();
-/// assert!(matches!(session.set("1 2", &0), Err(SessionError::Name(_))));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameError(String);
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be defined: expected a plain name, such as `mails`", self.0)
-    }
-}
-
-impl std::error::Error for NameError {}
 
 /// The reason why a text is not restored to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,12 +124,6 @@ impl std::error::Error for SessionError {
             SessionError::Failed(failure) => Some(failure),
         }
     }
-}
-
-/// Checks that a text is a name without a namespace.
-pub(super) fn check_name(name: &str) -> Result<(), NameError> {
-    let is_plain = is_symbol(name) && !name.contains('/') && !crate::expand::SPECIAL_FORMS.contains(&name);
-    if is_plain { Ok(()) } else { Err(NameError(name.chars().take(80).collect())) }
 }
 
 impl Engine {
