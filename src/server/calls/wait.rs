@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Instant;
 
 use tokio::runtime::Handle;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::downstream::Failure;
 use crate::server::sessions::requests::SessionRequests;
+use crate::server::system::blocking::{block_on, until};
 
 /// Waits for futures until the call is to end.
 pub(in crate::server) struct Wait<'c> {
@@ -47,17 +48,8 @@ impl<'c> Wait<'c> {
     /// # Errors
     /// Returns [`Failure::Stopped`] if the call is to end first, and [`Failure::NotStarted`] if the attempt is over.
     pub(in crate::server) fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
-        // Work that is dropped before its end tells its server so by a task.
-        let _runtime = self.runtime.enter();
-        let mut work = pin!(work);
-        if self.end.is_cancelled() || self.is_lost() {
-            return Err(Failure::Stopped);
-        }
-        // Most waits are over at once; entering the runtime to block costs more than they do.
-        if let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return Ok(outcome);
-        }
-        self.runtime.block_on(async {
+        let work = pin!(work);
+        block_on(self.runtime, async {
             // A suspended process resumes in the middle of its work: the lease is checked before each poll of it.
             let lost = std::future::poll_fn(|_| if self.is_lost() { Poll::Ready(()) } else { Poll::Pending });
             tokio::select! {
@@ -79,13 +71,5 @@ impl<'c> Wait<'c> {
     /// True once another process may have the session: nothing more may be done in it.
     fn is_lost(&self) -> bool {
         self.requests.is_some_and(|requests| requests.is_lost())
-    }
-}
-
-/// Waits until that time, if there is one.
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time.into()).await,
-        None => std::future::pending().await,
     }
 }

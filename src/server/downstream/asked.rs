@@ -10,9 +10,15 @@ use futures::FutureExt;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
-    ClientRequest, ProgressToken, RequestId, ServerResult,
+    ClientRequest, ErrorData, ProgressToken, RequestId, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use tokio::process::ChildStdin;
+
+use crate::server::transport::frequent;
+use crate::server::transport::lines::{Direct, Stream};
+
+use super::client;
 
 /// Maximum number of calls whose progress is remembered. Only a server that reports on calls which it does not have
 /// exceeds it.
@@ -52,17 +58,41 @@ impl Reports {
     }
 }
 
+/// Sends calls to a process, past rmcp's task of the connection.
+pub(super) struct DirectCalls {
+    direct: Direct<Stream<ChildStdin>>,
+    /// The metadata of every call.
+    meta: RequestMetaObject,
+}
+
+impl DirectCalls {
+    pub(super) fn new(direct: Direct<Stream<ChildStdin>>, peer: &Peer<RoleClient>) -> DirectCalls {
+        let mut meta = RequestMetaObject::new();
+        let version = peer.peer_info().map(|info| info.protocol_version.clone());
+        // Where there is no handshake, each request says what a handshake would.
+        if let Some(version) = version.filter(|version| !version.has_initialize()) {
+            let client = client::config(version);
+            meta.set_protocol_version(client.protocol_version);
+            meta.set_client_info(client.client_info);
+            meta.set_client_capabilities(client.capabilities);
+        }
+        DirectCalls { direct, meta }
+    }
+}
+
 /// A call that is sent once. Dropping it tells the server that its answer is not needed.
 pub(super) struct Asked<'c> {
     peer: &'c Peer<RoleClient>,
+    calls: Option<&'c DirectCalls>,
     reports: &'c Reports,
     sent: OnceLock<(RequestId, ProgressToken)>,
     is_answered: AtomicBool,
 }
 
 impl<'c> Asked<'c> {
-    pub(super) fn new(peer: &'c Peer<RoleClient>, reports: &'c Reports) -> Asked<'c> {
-        Asked { peer, reports, sent: OnceLock::new(), is_answered: AtomicBool::new(false) }
+    /// Creates a call that goes by `calls`, if there are any, and else by rmcp's task.
+    pub(super) fn new(peer: &'c Peer<RoleClient>, calls: Option<&'c DirectCalls>, reports: &'c Reports) -> Asked<'c> {
+        Asked { peer, calls, reports, sent: OnceLock::new(), is_answered: AtomicBool::new(false) }
     }
 
     /// Sends the call and waits for its answer.
@@ -70,10 +100,10 @@ impl<'c> Asked<'c> {
     /// # Errors
     /// Returns the error reply, or why there is no answer.
     pub(super) async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let _ = self.sent.set((handle.id.clone(), handle.progress_token.clone()));
-        let answer = handle.await_response().await;
+        let answer = match self.calls {
+            Some(calls) => self.answer_directly(calls, params).await,
+            None => self.answer_by_service(params).await,
+        };
         self.is_answered.store(true, Ordering::Release);
         match answer? {
             ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
@@ -82,6 +112,29 @@ impl<'c> Asked<'c> {
             ServerResult::EmptyResult(_) => Ok(CallToolResponse::Complete(CallToolResult::success(Vec::new()))),
             _ => Err(ServiceError::UnexpectedResponse),
         }
+    }
+
+    async fn answer_directly(
+        &self,
+        calls: &DirectCalls,
+        mut params: CallToolRequestParams,
+    ) -> Result<ServerResult, ServiceError> {
+        let request = calls.direct.begin()?;
+        let (id, token) = (request.id().clone(), ProgressToken(request.id().clone()));
+        let mut meta = calls.meta.clone();
+        meta.set_progress_token(token.clone());
+        params.meta = Some(meta);
+        let text = frequent::text_of_call(&id, &params)
+            .map_err(|problem| ServiceError::McpError(ErrorData::invalid_params(problem.to_string(), None)))?;
+        let _ = self.sent.set((id, token));
+        request.answer(text).await
+    }
+
+    async fn answer_by_service(&self, params: CallToolRequestParams) -> Result<ServerResult, ServiceError> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let _ = self.sent.set((handle.id.clone(), handle.progress_token.clone()));
+        handle.await_response().await
     }
 
     /// Returns when the server has last reported progress of the call.

@@ -28,8 +28,7 @@ pub(super) struct Client {
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(self.version.clone())
+        config(self.version.clone())
     }
 
     async fn create_message(
@@ -55,6 +54,12 @@ impl ClientHandler for Client {
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         self.reports.progresses(&params.progress_token);
     }
+}
+
+/// Returns what a client of this version of the protocol says of itself.
+pub(super) fn config(version: ProtocolVersion) -> ClientConfig {
+    ClientConfig::new(ClientCapabilities::default(), Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
+        .with_protocol_version(version)
 }
 
 /// The error for a server's request that this client does not support.

@@ -14,6 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
 use serde_json::{Value, json};
+use tokio::process::ChildStdin;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -21,12 +22,12 @@ use crate::lang::internal::foreign_text;
 use crate::lang::{ToolError, ToolErrorKind, ToolReply};
 use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
-use crate::server::system::offload;
+use crate::server::system::{blocking, offload};
 use crate::server::text::cut;
 use crate::server::transport::backlog::MOST_SAID;
-use crate::server::transport::lines;
+use crate::server::transport::lines::{self, Direct, Stream};
 
-use super::asked::{Asked, Reports};
+use super::asked::{Asked, DirectCalls, Reports};
 use super::client::Client;
 use super::http;
 use super::list::{List, NO_TOOLS};
@@ -150,6 +151,8 @@ pub(in crate::server) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
+    /// Sends calls past rmcp's task of the connection, to a process.
+    calls: Option<DirectCalls>,
     /// The authorization of requests, over streamable HTTP.
     over_http: Option<Authorization>,
     /// Cancelled when the server closes its side, or when a call finds the connection broken, with all calls on it.
@@ -195,6 +198,7 @@ impl Connection {
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
             process: None,
+            calls: None,
             over_http: None,
             ended,
             reports,
@@ -206,9 +210,10 @@ impl Connection {
         }
     }
 
-    /// Attaches the server process of the connection.
-    pub(super) fn to(self, process: ServerProcess) -> Connection {
-        Connection { process: Some(process), ..self }
+    /// Attaches the server process of the connection, and what makes requests on its pipes.
+    pub(super) fn to(self, process: ServerProcess, direct: Direct<Stream<ChildStdin>>) -> Connection {
+        let calls = DirectCalls::new(direct, &self.peer);
+        Connection { process: Some(process), calls: Some(calls), ..self }
     }
 
     /// Marks the connection as one over streamable HTTP.
@@ -400,7 +405,7 @@ impl Connection {
         let bytes = bytes.min(MOST_SAID);
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
-        let asked = Asked::new(&self.peer, &self.reports);
+        let asked = Asked::new(&self.peer, self.calls.as_ref(), &self.reports);
         let request = async {
             // It is never closed, and has as much room as is asked for.
             let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await;
@@ -455,10 +460,10 @@ impl Connection {
         let problem = loop {
             tokio::select! {
                 biased;
-                answer = tokio::time::timeout(left, &mut request) => match answer {
-                    Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(problem)) => break problem,
-                    Err(_) => match last_progress() {
+                answer = blocking::within(left, &mut request) => match answer {
+                    Some(Ok(answer)) => return Ok(answer),
+                    Some(Err(problem)) => break problem,
+                    None => match last_progress() {
                         None => return Err(Failure::Final(late(what, timeout))),
                         Some(at) => match timeout.checked_sub(at.elapsed()).filter(|left| !left.is_zero()) {
                             Some(more) => left = more,

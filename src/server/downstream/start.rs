@@ -152,8 +152,9 @@ impl Start {
         let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
         let transport = Lines::new(output, input, self.largest, ended.clone());
         let transport = if is_framed { transport.in_frames() } else { transport };
+        let direct = transport.direct();
         let refusal = match self.shake_hands(transport, manner, ended).await {
-            Ok(connection) => return Ok(connection.to(process)),
+            Ok(connection) => return Ok(connection.to(process, direct)),
             Err(refusal) => refusal,
         };
         let is_silent = matches!(refusal, Refusal::Silence(_)) && process.is_silent();

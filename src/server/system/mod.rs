@@ -1,6 +1,7 @@
 //! Access to the operating system and the async runtime: files of the user, child processes, threads and
 //! random numbers.
 
+pub(in crate::server) mod blocking;
 pub(in crate::server) mod folders;
 pub(in crate::server) mod offload;
 pub(in crate::server) mod platform;

@@ -1,4 +1,4 @@
-//! Decodes the messages that are sent most, calls of tools and their results, as what they are.
+//! Encodes and decodes the messages that are sent most, calls of tools and their results, as what they are.
 //!
 //! rmcp tries one type after the other, up to twenty for a result, and formats an error for each that does not fit. A
 //! message that is not exactly of the form here is left to it.
@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::model::{ServerNotification, ServerRequest};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A field that may not be there: with it the message is of another kind.
@@ -67,6 +67,21 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
+/// Returns the text of a call of a tool, as a client sends it.
+///
+/// # Errors
+/// Fails if the parameters cannot be encoded.
+pub(in crate::server) fn text_of_call(id: &RequestId, params: &CallToolRequestParams) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Called<'c> {
+        jsonrpc: JsonRpcVersion2_0,
+        id: &'c RequestId,
+        method: CallToolRequestMethod,
+        params: &'c CallToolRequestParams,
+    }
+    serde_json::to_vec(&Called { jsonrpc: JsonRpcVersion2_0, id, method: CallToolRequestMethod, params })
+}
+
 /// Returns the call of a tool in this text, with the id of its request.
 pub(in crate::server) fn tool_call(text: &[u8]) -> Option<(RequestId, CallToolRequestParams)> {
     serde_json::from_slice(text).ok().map(|Call { id, params, .. }| (id, params))
@@ -99,7 +114,7 @@ pub(super) fn returned<Role: ServiceRole>(text: &[u8]) -> Option<RxJsonRpcMessag
 }
 
 /// Returns the value as what it is: a role determines its messages, which Rust cannot tell here.
-fn same<Known: Any, Wanted: Any>(value: Known) -> Option<Wanted> {
+pub(super) fn same<Known: Any, Wanted: Any>(value: Known) -> Option<Wanted> {
     (&mut Some(value) as &mut dyn Any).downcast_mut::<Option<Wanted>>()?.take()
 }
 
@@ -127,6 +142,10 @@ mod tests {
             for id in ["1", "\"a\""] {
                 let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
                 is_decoded_alike::<RoleServer>(&text, call::<RoleServer>);
+                let (id, params) = tool_call(text.as_bytes()).expect("a call");
+                let here = text_of_call(&id, &params).expect("it is encoded");
+                let by_rmcp = serde_json::to_value(call::<RoleServer>(text.as_bytes())).expect("rmcp encodes it");
+                assert_eq!(serde_json::from_slice::<Value>(&here).expect("JSON"), by_rmcp);
             }
         }
     }

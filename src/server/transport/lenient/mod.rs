@@ -44,6 +44,13 @@ pub(in crate::server) enum Waits<'a> {
     This(&'a RequestId),
 }
 
+impl<'a> Waits<'a> {
+    /// Returns what the only request on a connection waits for, if there is one.
+    pub(in crate::server) fn of(only: Option<&'a RequestId>) -> Waits<'a> {
+        only.map_or(Waits::Nobody, Waits::Only)
+    }
+}
+
 /// Reads the text of a message that a server sends.
 ///
 /// # Errors

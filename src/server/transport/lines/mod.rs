@@ -12,6 +12,7 @@
 
 mod pieces;
 mod reading;
+mod requests;
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use futures::future::Either;
 use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, RequestId};
-use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, ServiceError, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -32,12 +33,14 @@ use super::backlog::{Backlog, Kind, MOST_REQUESTS};
 use super::batch::{self, Batches, Item, Outgoing};
 use super::cursor;
 use super::envelope::{Envelope, LONGEST_ID};
+use super::frequent::same;
 use super::lenient::Waits;
 use super::unfit;
 use pieces::{Piece, Pieces};
 use reading::{Unreadable, read_item, read_message};
 
 pub(in crate::server) use reading::{MOST_MARKS, UNREADABLE, bytes_of, problem_of};
+pub(in crate::server) use requests::Direct;
 
 /// Default maximum size of an accepted message: 16 MiB.
 pub(in crate::server) const LARGEST_LINE: usize = 16 << 20;
@@ -119,7 +122,7 @@ pub(in crate::server) struct Lines<Read, Out> {
     /// Towards a server: the beginning of a message that does not stand on a line.
     pieces: Pieces,
     /// Towards a server: our requests that it has not answered.
-    unanswered: HashSet<RequestId>,
+    requests: requests::OfTransport,
     /// Cancelled when the peer closes either side.
     ended: CancellationToken,
     /// Towards a client: cancelled when nothing more is to be accepted. All accepted requests are answered before the
@@ -166,7 +169,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             batches: Batches::default(),
             of_batch: VecDeque::new(),
             pieces: Pieces::default(),
-            unanswered: HashSet::new(),
+            requests: requests::OfTransport::default(),
             ended,
             finish: None,
         }
@@ -182,6 +185,14 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         finish: CancellationToken,
     ) -> Self {
         Lines { backlog: Backlog::new(most_requests), given_up: hung_up, finish: Some(finish), ..self }
+    }
+
+    /// Returns what makes requests on this connection without its service.
+    pub(in crate::server) fn direct(&self) -> Direct<Out>
+    where
+        Out: Outlet,
+    {
+        Direct::new(&self.requests, self.backlog(), self.outlet.clone())
     }
 
     /// The books on what is owed to the peer.
@@ -297,7 +308,8 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             if line.is_some()
                 && let Some(message) = self.of_batch.pop_front()
             {
-                let read = read_item::<Role>(message.get().as_bytes(), self.waits());
+                let only = self.requests.only();
+                let read = read_item::<Role>(message.get().as_bytes(), Waits::of(only.as_ref()));
                 match read.and_then(|message| self.taken_in::<Role>(message)) {
                     Some(message) => return Some(message),
                     None => continue,
@@ -333,9 +345,10 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             let id = envelope.id();
             tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was rejected");
             if Role::IS_CLIENT {
-                if let Some(id) = id.filter(|_| !envelope.has_method()) {
-                    self.unanswered.remove(&id);
-                    return Some(JsonRpcMessage::error(problem.error(), Some(id)));
+                if let Some(id) = id.filter(|_| !envelope.has_method())
+                    && let Some(message) = self.taken_in::<Role>(JsonRpcMessage::error(problem.error(), Some(id)))
+                {
+                    return Some(message);
                 }
             } else if envelope.is_batch() || (envelope.has_method() && envelope.has_id()) {
                 self.answer::<Role>(problem.error(), id);
@@ -379,7 +392,9 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
     /// Decodes the line of a server; `None` if it is no message, only a part of one, or was taken apart.
     fn read_of_server<Role: ServiceRole>(&mut self) -> Decoded<Role> {
         let line = std::mem::take(&mut self.line);
-        let read = read_message::<Role>(&line, self.waits());
+        let only = self.requests.only();
+        let waits = Waits::of(only.as_ref());
+        let read = read_message::<Role>(&line, waits);
         let kind = match &read {
             Ok(Some(_)) => pieces::Kind::Message,
             Err((envelope, _)) if envelope.has_id() => pieces::Kind::Broken,
@@ -389,7 +404,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
             Piece::Alone(line) => (line, read),
             Piece::Part => return Ok(None),
             Piece::Last(whole) => {
-                let read = read_message::<Role>(&whole, self.waits());
+                let read = read_message::<Role>(&whole, waits);
                 (whole, read)
             }
             Piece::Large(envelope) => return Err(self.large(envelope)),
@@ -429,7 +444,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                         if let Some(id) = &cancelled.params.request_id {
                             self.backlog.close(id);
                             if let Some(replies) = self.batches.withdrawn(id) {
-                                let writing = self.write_line(Kind::Reply, replies);
+                                let writing = write_line(&self.backlog, &self.outlet, Kind::Reply, replies);
                                 self.spawn(writing);
                             }
                         }
@@ -439,34 +454,32 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 };
                 Some(JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }))
             }
-            JsonRpcMessage::Response(ref response) => {
-                self.unanswered.remove(&response.id);
-                Some(message)
+            JsonRpcMessage::Response(response) => {
+                let Some(answer) = self.requests.end(&response.id) else {
+                    return Some(JsonRpcMessage::Response(response));
+                };
+                // The receiver has been dropped if the caller has given up.
+                let _ = answer.send(same(response.result).ok_or(ServiceError::UnexpectedResponse));
+                None
             }
-            JsonRpcMessage::Error(ref error) => {
-                error.id.iter().for_each(|id| _ = self.unanswered.remove(id));
-                Some(message)
+            JsonRpcMessage::Error(error) => {
+                let Some(answer) = error.id.as_ref().and_then(|id| self.requests.end(id)) else {
+                    return Some(JsonRpcMessage::Error(error));
+                };
+                let _ = answer.send(Err(ServiceError::McpError(error.error)));
+                None
             }
-        }
-    }
-
-    /// Returns the request that waits for a reply without a fitting identity.
-    fn waits(&self) -> Waits<'_> {
-        let mut unanswered = self.unanswered.iter();
-        match (unanswered.next(), unanswered.next()) {
-            (Some(id), None) => Waits::Only(id),
-            _ => Waits::Nobody,
         }
     }
 
     /// Records a request that the peer is to answer, or that one need not be answered any more.
     fn asks<Role: ServiceRole>(&mut self, item: &TxJsonRpcMessage<Role>) {
         match item {
-            JsonRpcMessage::Request(request) => _ = self.unanswered.insert(request.id.clone()),
+            JsonRpcMessage::Request(request) => self.requests.begin(request.id.clone()),
             JsonRpcMessage::Notification(JsonRpcNotification { notification, .. }) => {
                 let cancelled: Result<CancelledNotification, _> = notification.clone().try_into();
                 if let Ok(CancelledNotification { params, .. }) = cancelled {
-                    params.request_id.iter().for_each(|id| _ = self.unanswered.remove(id));
+                    params.request_id.iter().for_each(|id| _ = self.requests.end(id));
                 }
             }
             _ => {}
@@ -505,7 +518,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
             }
         }
         if let Some(replies) = self.batches.begin(waiting, replies) {
-            let writing = self.write_line(Kind::Reply, replies);
+            let writing = write_line(&self.backlog, &self.outlet, Kind::Reply, replies);
             self.spawn(writing);
         }
         Ok(())
@@ -544,23 +557,27 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
             (Err(problem), _) => return Either::Left(std::future::ready(Err(problem.into()))),
         };
         match outgoing {
-            Outgoing::Alone(line) | Outgoing::Batch(line) => Either::Right(self.write_line(kind, line)),
+            Outgoing::Alone(line) | Outgoing::Batch(line) => {
+                Either::Right(write_line(&self.backlog, &self.outlet, kind, line))
+            }
             Outgoing::Kept => Either::Left(std::future::ready(Ok(()))),
         }
     }
+}
 
-    fn write_line(
-        &self,
-        kind: Kind,
-        mut line: Vec<u8>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Read, Out> {
-        let unwritten = self.backlog.write(kind, line.len());
-        let outlet = self.outlet.clone();
-        async move {
-            let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
-            line.push(b'\n');
-            outlet.write(line).await
-        }
+/// Writes a line to an outlet, unless it is a message of our own and too much is unread.
+fn write_line<Out: Outlet>(
+    backlog: &Arc<Backlog>,
+    outlet: &Out,
+    kind: Kind,
+    mut line: Vec<u8>,
+) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Out> {
+    let unwritten = backlog.write(kind, line.len());
+    let outlet = outlet.clone();
+    async move {
+        let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
+        line.push(b'\n');
+        outlet.write(line).await
     }
 }
 
