@@ -1,6 +1,8 @@
 //! `LISPBOX_LOG`: the filter for the log of `serve`.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
+use std::time::SystemTime;
 
 use lispbox::lang::internal::closest;
 use lispbox::server::{LogStream, LogWriter, SPANS};
@@ -8,8 +10,6 @@ use serde::ser::{SerializeMap, Serializer};
 use tracing::Event;
 use tracing_serde::AsSerde;
 use tracing_serde::fields::AsMap;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
@@ -143,9 +143,7 @@ struct JsonLines(LogWriter);
 
 impl JsonLines {
     fn line(event: &Event<'_>) -> serde_json::Result<Vec<u8>> {
-        let mut time = String::new();
-        // It can always be written to a string.
-        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+        let time = timestamp(SystemTime::now());
         let mut line = Vec::with_capacity(USUAL_LINE);
         let mut serializer = serde_json::Serializer::new(&mut line);
         let mut entries = serializer.serialize_map(None)?;
@@ -159,6 +157,22 @@ impl JsonLines {
     }
 }
 
+/// Formats a time as RFC 3339 with microseconds, in UTC. The part down to the second is formatted once a second.
+fn timestamp(time: SystemTime) -> String {
+    thread_local! {
+        static SECOND: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
+    }
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let second = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    SECOND.with_borrow_mut(|(cached, text)| {
+        if *cached != second {
+            let formatted = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX).to_string();
+            (*cached, *text) = (second, formatted.get(..19).unwrap_or_default().to_owned());
+        }
+        format!("{text}.{:06}Z", since.subsec_micros())
+    })
+}
+
 impl<S: tracing::Subscriber> Layer<S> for JsonLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         // There is nowhere to report a line that cannot be written.
@@ -169,6 +183,19 @@ impl<S: tracing::Subscriber> Layer<S> for JsonLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_microseconds() {
+        let time = |micros| SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(micros);
+        for (micros, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_400_000_007, "2000-02-29T00:00:00.000007Z"),
+            (951_782_400_999_999, "2000-02-29T00:00:00.999999Z"),
+            (951_782_399_000_000, "2000-02-28T23:59:59.000000Z"),
+        ] {
+            assert_eq!(timestamp(time(micros)), text);
+        }
+    }
 
     #[test]
     fn levels_are_told_from_slips() {

@@ -1,6 +1,7 @@
 //! The names of tools and servers in the forms in which rules are compared with them.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use lispbox_lang::internal::{canonical_tool, kebab, writable};
 
@@ -9,15 +10,24 @@ use lispbox_lang::internal::{canonical_tool, kebab, writable};
 pub struct Name<'a> {
     /// The name as its server, or the configuration, spells it.
     pub(super) text: &'a str,
-    pub(super) canonical: String,
-    pub(super) kebab: String,
+    canonical: OnceLock<String>,
+    kebab: OnceLock<String>,
 }
 
 impl<'a> Name<'a> {
-    /// Converts a name.
+    /// Takes a name. It is converted once a rule needs that.
     pub fn new(text: &'a str) -> Name<'a> {
-        // Programs, and so rules, may write a name without the characters that no name in a program has.
-        Name { text, canonical: canonical_tool(text), kebab: kebab(&writable(text)) }
+        Name { text, canonical: OnceLock::new(), kebab: OnceLock::new() }
+    }
+
+    /// The name in canonical form.
+    pub(super) fn canonical(&self) -> &str {
+        self.canonical.get_or_init(|| canonical_tool(self.text))
+    }
+
+    /// The name in kebab case. Programs, and so rules, may write it without the characters that no name in a program has.
+    pub(super) fn kebab(&self) -> &str {
+        self.kebab.get_or_init(|| kebab(&writable(self.text)))
     }
 }
 
@@ -53,8 +63,9 @@ impl Names {
 
     /// Returns the other names with the same canonical form.
     pub(super) fn twins<'n>(&'n self, name: &'n Name<'_>) -> impl Iterator<Item = &'n str> {
-        let twins = self.twins.get(&name.canonical).into_iter().flatten();
-        twins.map(String::as_str).filter(|twin| *twin != name.text)
+        // Few servers have names that differ only in spelling.
+        let twins = (!self.twins.is_empty()).then(|| self.twins.get(name.canonical()));
+        twins.flatten().into_iter().flatten().map(String::as_str).filter(|twin| *twin != name.text)
     }
 }
 

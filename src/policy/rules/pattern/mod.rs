@@ -94,8 +94,8 @@ impl Part {
             return Some(Fit::Certain);
         }
         let fits = match self {
-            Part::Exact { canonical, .. } => *canonical == name.canonical,
-            Part::Glob { folded, .. } => glob::fits_folded(folded, &name.kebab),
+            Part::Exact { canonical, .. } => canonical == name.canonical(),
+            Part::Glob { folded, .. } => glob::fits_folded(folded, name.kebab()),
         };
         if fits {
             return match (known, self.is_exact()) {
@@ -111,7 +111,7 @@ impl Part {
             };
         }
         match self {
-            Part::Glob { folded, .. } if glob::fits_any_spelling(folded, &name.canonical) => Some(Fit::Possible),
+            Part::Glob { folded, .. } if glob::fits_any_spelling(folded, name.canonical()) => Some(Fit::Possible),
             _ => None,
         }
     }

@@ -127,7 +127,7 @@ fn adopt<Req, Resp, Not>(message: &mut JsonRpcMessage<Req, Resp, Not>, waits: Wa
 
 /// True for two identities that differ in their type only, such as `1` and `"1"`.
 fn is_same(one: &RequestId, other: &RequestId) -> bool {
-    one.to_string() == other.to_string()
+    one == other || one.to_string() == other.to_string()
 }
 
 /// Returns whether a text is an object that is no message, such as a line of a log in JSON.
