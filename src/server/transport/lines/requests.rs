@@ -64,8 +64,14 @@ impl Requests {
     }
 
     /// Removes a request that has its reply, or needs none. Returns what takes the answer if the request is a direct one.
+    /// Some servers write a number as text, which rmcp accepts as well.
     pub(super) fn end(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
-        self.open().waiting.remove(id).flatten()
+        let waiting = &mut self.open().waiting;
+        let number = || match id {
+            RequestId::String(text) => text.parse().ok().map(RequestId::Number),
+            RequestId::Number(_) => None,
+        };
+        waiting.remove(id).or_else(|| waiting.remove(&number()?)).flatten()
     }
 
     /// Returns the request that waits, if it is the only one.

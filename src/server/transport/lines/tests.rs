@@ -126,3 +126,104 @@ async fn messages_over_several_lines_are_put_together() {
     let bytes = large.len();
     assert_eq!(received(large, 4_000).await[0]["error"]["data"]["bytes"], bytes);
 }
+
+/// Returns the text of a request with that identity, which takes more than one piece of the pipe of [`connected`].
+fn request(id: &RequestId) -> Vec<u8> {
+    let text = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x".repeat(200)}});
+    serde_json::to_vec(&text).expect("JSON")
+}
+
+/// Returns the transport of a client, and the side of its server.
+fn connected() -> (
+    Lines<tokio::io::ReadHalf<tokio::io::DuplexStream>, Stream<tokio::io::WriteHalf<tokio::io::DuplexStream>>>,
+    BufReader<tokio::io::DuplexStream>,
+) {
+    let (far, near) = tokio::io::duplex(64);
+    let (read, write) = tokio::io::split(near);
+    (Lines::new(read, write, 1000, CancellationToken::new()), BufReader::new(far))
+}
+
+/// Reads the lines that the transport of a client receives, and returns the messages that are for its service.
+fn served<Read: AsyncRead + Unpin + Send + 'static, Out: Outlet>(
+    mut lines: Lines<Read, Out>,
+) -> tokio::task::JoinHandle<Vec<serde_json::Value>> {
+    tokio::spawn(async move {
+        let mut messages = Vec::new();
+        while let Some(message) = Transport::<RoleClient>::receive(&mut lines).await {
+            messages.push(serde_json::to_value(&message).expect("a message is JSON"));
+        }
+        messages
+    })
+}
+
+#[tokio::test]
+async fn direct_requests_have_their_own_answers_and_the_service_the_others() {
+    let (lines, mut far) = connected();
+    let direct = lines.direct();
+    let served = served(lines);
+    let server = tokio::spawn(async move {
+        let (mut ids, mut line) = (Vec::new(), String::new());
+        while ids.len() < 4 {
+            line.clear();
+            far.read_line(&mut line).await.expect("a request");
+            ids.push(
+                serde_json::from_str::<serde_json::Value>(&line).expect("a whole line")["id"]
+                    .as_i64()
+                    .expect("a number"),
+            );
+        }
+        let replies = [
+            format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-5,"message":"no"}}}}"#, ids[3]),
+            r#"{"jsonrpc":"2.0","id":0,"result":{}}"#.to_owned(),
+            format!(r#"{{"jsonrpc":"2.0","id":"{}","result":{{"content":[{{"type":"text","text":"a"}}]}}}}"#, ids[0]),
+            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[],"x":"{}"}}}}"#, ids[2], "y".repeat(2000)),
+            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ids[1]),
+            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ids[1]),
+        ];
+        far.write_all((replies.join("\n") + "\n").as_bytes()).await.expect("they are read");
+    });
+    let ask = || async {
+        let request_of = direct.begin().expect("the connection is open");
+        let text = request(request_of.id());
+        match request_of.answer(text).await {
+            Ok(answer) => serde_json::to_value(answer).expect("JSON").to_string(),
+            Err(ServiceError::McpError(error)) => format!("{}", error.code.0),
+            Err(other) => other.to_string(),
+        }
+    };
+    let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
+    assert!(a.contains(r#""text":"a""#), "{a}");
+    assert_eq!((b.as_str(), c, d.as_str()), ("{}", UNREADABLE.0.to_string(), "-5"));
+    server.await.expect("it ends");
+    let of_service: Vec<_> = served.await.expect("it ends").iter().map(|message| message["id"].clone()).collect();
+    assert_eq!(of_service.len(), 2, "the service gets its own reply, and one that came twice: {of_service:?}");
+    assert_eq!(of_service[0], 0);
+}
+
+#[tokio::test]
+async fn a_direct_request_that_is_given_up_is_written_as_a_whole() {
+    let (lines, mut far) = connected();
+    let direct = lines.direct();
+    let request_of = direct.begin().expect("the connection is open");
+    let text = request(request_of.id());
+    let mut answer = Box::pin(request_of.answer(text.clone()));
+    assert!(futures::poll!(answer.as_mut()).is_pending(), "the pipe is full");
+    drop(answer);
+    let mut line = Vec::new();
+    far.read_until(b'\n', &mut line).await.expect("a line");
+    assert_eq!(line.trim_ascii_end(), text);
+    assert_eq!(lines.requests.only(), None, "nobody waits for it");
+}
+
+#[tokio::test]
+async fn the_end_of_a_connection_ends_its_direct_requests() {
+    let (lines, far) = connected();
+    let direct = lines.direct();
+    let served = served(lines);
+    let request_of = direct.begin().expect("the connection is open");
+    let text = request(request_of.id());
+    let (answer, ()) = tokio::join!(request_of.answer(text), async { drop(far) });
+    assert!(matches!(answer, Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))), "{answer:?}");
+    served.await.expect("it ends");
+    assert!(matches!(direct.begin(), Err(ServiceError::TransportClosed)));
+}
