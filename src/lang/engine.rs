@@ -7,7 +7,7 @@ use crate::meter::{self, Residence, Watch};
 use crate::registry::Registry;
 use crate::session::Session;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// State shared by all sessions: the registry of builtins, and the pool of evaluation stacks.
 ///
@@ -30,8 +30,8 @@ pub struct Engine {
     pub(crate) stacks: Arc<Stacks>,
     pub(crate) memory_counted: bool,
     pub(crate) watch: Option<Arc<Watch>>,
-    /// The names of the embedder's functions, in canonical spelling.
-    pub(crate) functions: HashSet<String>,
+    /// The names of all functions that have a namespace, in canonical spelling, collected on first use.
+    functions: OnceLock<HashSet<String>>,
 }
 
 /// The reason why an engine could not be built.
@@ -185,7 +185,6 @@ impl EngineBuilder {
         }
         let registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
         let mut registry = if self.is_plain { registry.plain() } else { registry };
-        let functions = self.functions.iter().map(FunctionEntry::canonical).collect();
         for function in self.functions {
             registry.add(function.native().map_err(EngineError)?).map_err(EngineError)?;
         }
@@ -194,7 +193,7 @@ impl EngineBuilder {
             stacks: self.stacks.unwrap_or_default(),
             memory_counted: memory_counted && !self.unlimited_memory,
             watch: self.residence.filter(|_| !self.unlimited_memory).map(|residence| Arc::new(Watch::new(residence))),
-            functions,
+            functions: OnceLock::new(),
         }))
     }
 }
@@ -215,6 +214,12 @@ impl Engine {
     /// Creates a session without definitions.
     pub fn session(self: &Arc<Self>) -> Session {
         Session::new(self.clone())
+    }
+
+    /// Returns the names of its functions that have a namespace, those of the language too, in canonical spelling.
+    pub(crate) fn functions(&self) -> &HashSet<String> {
+        let named = |name: &str| name.split_once('/').map(|(namespace, base)| canonical_name(namespace, base));
+        self.functions.get_or_init(|| self.registry.names().filter_map(named).collect())
     }
 
     /// Returns the builtins of the language.

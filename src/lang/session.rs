@@ -17,7 +17,6 @@ use crate::reply::{Mark, Reply};
 use crate::snapshot::EncodeError;
 use crate::span::{Source, SourceName};
 use crate::value::release;
-use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -341,9 +340,9 @@ impl Session {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
 
-    /// Returns the names of the engine's functions, in canonical spelling.
-    pub(crate) fn functions(&self) -> &HashSet<String> {
-        &self.engine.functions
+    /// Returns whether the engine has a function of that name, in canonical spelling.
+    pub(crate) fn has_function(&self, canonical: &str) -> bool {
+        self.engine.functions().contains(canonical)
     }
 
     /// Returns whether a run may be resumed here: it waits in this session since it was suspended last, or the session

@@ -36,7 +36,8 @@
 //!    call already, and the decision on it.
 //! 6. `rehearsals`, `lease`, `run_log`, `audit`, `approvals`: what has to be true and on record before anything is sent.
 //! 7. `transport`: `downstream::tool_transport` redacts the reply, `downstream::connection` has the request.
-//! 8. rmcp's task of the connection gives the message to `transport::lines` (a pipe) or to `downstream::http`.
+//! 8. The thread of the call writes it to a pipe by `transport::lines`, whose reader hands the answer back; over HTTP, rmcp's
+//!    task of the connection gives the message to `downstream::http`.
 //!
 //! What needs neither tokio nor rmcp to decide on a call is in the crate `lispbox-policy`: rules, guards, the origins of
 //! values, and rehearsals. The other modules could also be crates, which would let the compiler enforce the order and build policy, configuration and

@@ -120,12 +120,12 @@ fn fields_hold_decimals_and_dates() {
 fn what_has_no_counterpart_is_an_error() {
     let leap = chrono::NaiveTime::from_hms_nano_opt(23, 59, 59, 1_500_000_000).unwrap();
     let error = engine().session().run("data").data(&Exact(leap)).eval::<Value>(&World::default()).unwrap_err();
-    assert!(error.to_string().starts_with("`data` cannot be given to the program: the time is out of range"), "{error}");
-    let world = echo::<Exact<civil::Date>>();
-    assert_eq!(
-        refused("(t/echo {:it 7})", &world),
-        "argument `it` of `t/echo`: expected a date, got 7 (an integer)"
+    assert!(
+        error.to_string().starts_with("`data` cannot be given to the program: the time is out of range"),
+        "{error}"
     );
+    let world = echo::<Exact<civil::Date>>();
+    assert_eq!(refused("(t/echo {:it 7})", &world), "argument `it` of `t/echo`: expected a date, got 7 (an integer)");
 }
 
 #[test]
@@ -162,7 +162,8 @@ fn raw_json_is_data() {
 #[cfg(feature = "arbitrary_precision")]
 #[test]
 fn long_numbers_of_json_keep_their_digits() {
-    let data: serde_json::Value = serde_json::from_str("[0.12345678901234567890123, 123456789012345678901234567890]").unwrap();
+    let data: serde_json::Value =
+        serde_json::from_str("[0.12345678901234567890123, 123456789012345678901234567890]").unwrap();
     let mut session = engine().session();
     let run = session.run("(pr-str data)").data(&data);
     let text = "[0.12345678901234567890123M 123456789012345678901234567890N]";
@@ -170,6 +171,28 @@ fn long_numbers_of_json_keep_their_digits() {
     let mut tools = Tools::new();
     tools.tool("t/json", move |_: lispbox_lang::NoArguments, _: &Call| Ok(data.clone()));
     assert_eq!(evaluated::<String>("(pr-str (t/json))", &World::new(tools)), text);
+}
+
+#[test]
+fn decimals_of_a_program_have_exponents_like_those_of_lisp() {
+    let read = |scale: i64| {
+        let number = Exact(BigDecimal::new(1.into(), scale));
+        let read = engine().session().run("data").data(&number).eval::<Value>(&World::default());
+        read.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!((read(1_000_000), read(-1_000_000)), (Ok(()), Ok(())));
+    for scale in [1_000_001, -1_000_001, i64::MAX, i64::MIN] {
+        let error = read(scale).expect_err("refused");
+        assert!(error.contains("an exponent of at most 1000000"), "{error}");
+    }
+    // No power of ten with a million digits is computed to see that they do not fit.
+    for program in ["(t/echo {:it 1e-1000000M})", "(t/echo {:it 15e-999999M})"] {
+        let failed = engine().session().run(program).eval::<Value>(&echo::<Exact<Decimal>>()).expect("it runs");
+        assert!(failed.into_result().is_err(), "{program}");
+    }
+    let zeros: String =
+        evaluated("(str (t/echo {:it 1.50000000000000000000000000000000000M}))", &echo::<Exact<Decimal>>());
+    assert_eq!(zeros.trim_end_matches('0'), "1.5");
 }
 
 const FIRST: i64 = -62_135_596_800;

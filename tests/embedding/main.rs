@@ -4,6 +4,7 @@
 mod common;
 
 mod arguments;
+mod edges;
 mod examples;
 #[cfg(feature = "server")]
 mod guards;

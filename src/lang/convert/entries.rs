@@ -12,6 +12,15 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// The beginning of the keys by which serde_json passes numbers and raw text to itself. A program must not, since the Rust
+/// side would get something else than what was looked at.
+const MARKER: &str = "$serde_json::private::";
+
+/// Returns whether a seed reads such keys.
+fn is_marked<K>() -> bool {
+    std::any::type_name::<K>().starts_with("serde_json::value::")
+}
+
 /// The entries of a map, for a Rust map or struct.
 pub(super) struct Entries<'m, 'v, 'f> {
     payer: Payer<'m>,
@@ -60,6 +69,11 @@ impl<'de, 'v> MapAccess<'de> for Entries<'_, 'v, '_> {
         if field.is_none() && !self.fields.is_empty() && self.payer.is_strict() {
             let fields: Vec<String> = self.fields.iter().take(12).map(|field| format!("`{field}`")).collect();
             return Err(ConvertError::new(format!("there is no field `{text}` among {}", fields.join(", "))));
+        }
+        if text.starts_with(MARKER) && is_marked::<K>() {
+            let message =
+                format!("expected a key that does not begin with `{MARKER}`, which serde_json reserves, got `{text}`");
+            return Err(ConvertError::new(message));
         }
         let name = field.map_or(text, |at| self.fields[at]);
         if field.is_some() || self.fields.is_empty() {

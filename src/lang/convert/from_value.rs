@@ -8,7 +8,7 @@ use crate::value::decimal;
 use crate::value::walk::Cursor;
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
-use serde::de::value::StringDeserializer;
+use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, SeqAccess, VariantAccess, Visitor};
 
 /// The largest magnitude up to which a double represents every integer.
@@ -55,7 +55,10 @@ impl<'m, 'v> FromValue<'m, 'v> {
                 Ok(Integer::Small(*number as i64))
             }
             // 39 digits have more than 128 bits.
-            Value::Decimal(number) if number.fractional_digit_count() >= -39 && number.is_integer() => {
+            Value::Decimal(number)
+                if number.fractional_digit_count() >= -39
+                    && decimal::ends_in_zeros(number, number.fractional_digit_count()) =>
+            {
                 wide(&number.with_scale(0).into_bigint_and_scale().0)
             }
             other => Err(ConvertError::expected("an integer", other)),
@@ -67,7 +70,7 @@ impl<'m, 'v> FromValue<'m, 'v> {
         let inexact = || Err(ConvertError::expected("a number that a double represents exactly", self.value));
         match self.value {
             Value::Float(number) => Ok(*number),
-            Value::Int(number) if number.abs() <= EXACT => Ok(*number as f64),
+            Value::Int(number) if number.unsigned_abs() <= EXACT.unsigned_abs() => Ok(*number as f64),
             Value::Int(_) | Value::BigInt(_) => inexact(),
             Value::Decimal(number) => {
                 let double = decimal::to_double(number);
@@ -112,6 +115,11 @@ impl<'m, 'v> FromValue<'m, 'v> {
             other => Err(ConvertError::expected("a string", other)),
         }
     }
+}
+
+/// Returns whether a type is that of JSON, whose visitor cannot refuse what it does not represent.
+fn is_json<T>() -> bool {
+    std::any::type_name::<T>() == std::any::type_name::<serde_json::Value>()
 }
 
 enum Integer {
@@ -161,6 +169,10 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
             Value::Nil => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::Int(_) | Value::BigInt(_) => self.whole(visitor),
+            // It would make `null` of it.
+            Value::Float(value) if !value.is_finite() && is_json::<V::Value>() => {
+                Err(ConvertError::expected("a number that JSON has", self.value))
+            }
             Value::Float(value) => visitor.visit_f64(*value),
             // The types of exact decimals read their digits.
             Value::Decimal(value) => {
@@ -364,9 +376,9 @@ impl<'de, 'm> EnumAccess<'de> for Variant<'m> {
     type Variant = Content<'m>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'m>), ConvertError> {
-        let name: StringDeserializer<ConvertError> = self.name.into_deserializer();
+        let name: StrDeserializer<'_, ConvertError> = self.name.as_str().into_deserializer();
         let variant = seed.deserialize(name)?;
-        Ok((variant, Content { payer: self.payer, content: self.content, depth: self.depth }))
+        Ok((variant, Content { payer: self.payer, content: self.content, depth: self.depth, name: self.name }))
     }
 }
 
@@ -374,6 +386,7 @@ struct Content<'m> {
     payer: Payer<'m>,
     content: Value,
     depth: usize,
+    name: String,
 }
 
 impl Content<'_> {
@@ -390,11 +403,11 @@ impl<'de> VariantAccess<'de> for Content<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(mut self, seed: T) -> Result<T::Value, ConvertError> {
-        seed.deserialize(self.value())
+        seed.deserialize(self.value()).map_err(|error| error.at_key(&self.name))
     }
 
     fn tuple_variant<V: Visitor<'de>>(mut self, length: usize, visitor: V) -> Result<V::Value, ConvertError> {
-        self.value().deserialize_tuple(length, visitor)
+        self.value().deserialize_tuple(length, visitor).map_err(|error| error.at_key(&self.name))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -402,6 +415,6 @@ impl<'de> VariantAccess<'de> for Content<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ConvertError> {
-        self.value().deserialize_struct("", fields, visitor)
+        self.value().deserialize_struct("", fields, visitor).map_err(|error| error.at_key(&self.name))
     }
 }

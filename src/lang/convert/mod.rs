@@ -22,11 +22,9 @@ pub use error::ConvertError;
 pub(crate) use plain::plain;
 pub(crate) use to_text::{Unwritten, to_text};
 
-use crate::error::Outcome;
 use crate::machine::Machine;
 use crate::meter;
 use crate::value::Value;
-use crate::value::walk::Cursor;
 use payer::Payer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,49 +59,7 @@ pub(crate) fn from_plain_strictly<T: DeserializeOwned>(value: &Value) -> Result<
 /// # Errors
 /// As [`from_value`].
 pub(crate) fn take_out<T: DeserializeOwned>(machine: &mut Machine, value: &Value) -> Result<T, ConvertError> {
-    realise(machine, value).map_err(|signal| ConvertError::raised(signal, value))?;
-    meter::outside(|| from_value(machine, value))
-}
-
-/// Computes all lazy parts of a value.
-fn realise(machine: &mut Machine, value: &Value) -> Outcome<()> {
-    let mut open: Vec<Cursor> = Vec::new();
-    let mut next = Some(value.clone());
-    loop {
-        let value = match next.take() {
-            Some(value) => value,
-            None => match open.last_mut() {
-                None => return Ok(()),
-                Some(cursor) => match cursor.next(machine)? {
-                    Some(item) => item,
-                    None => {
-                        open.pop();
-                        continue;
-                    }
-                },
-            },
-        };
-        match &value {
-            Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
-                open.extend(Cursor::over(value));
-            }
-            Value::Map(map) => {
-                let held: Vec<Value> =
-                    map.iter().map(|(_, value)| value).filter(|value| !is_leaf(value)).cloned().collect();
-                if !held.is_empty() {
-                    open.extend(Cursor::over(Value::vector(held)));
-                }
-            }
-            _ => {}
-        }
-        // The conversion reports what is nested deeper, or skips it.
-        if open.len() > payer::NESTING {
-            open.pop();
-        }
-    }
-}
-
-/// True for values without parts.
-fn is_leaf(value: &Value) -> bool {
-    !matches!(value, Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) | Value::Map(_))
+    // What leaves the evaluation cannot compute its lazy parts any more.
+    let value = plain(machine, value).map_err(|signal| ConvertError::raised(signal, value))?;
+    meter::outside(|| from_value(machine, &value))
 }

@@ -1,6 +1,7 @@
 //! Passes a [`Value`] through serde unchanged, where both sides are this crate's.
 
 use super::ConvertError;
+use super::payer::deeper;
 use crate::heap::Handle;
 use crate::value::Value;
 use crate::value::map::Map;
@@ -46,6 +47,7 @@ struct Data<'v>(&'v Value);
 impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         drop(taken());
+        let _level = Level::enter().map_err(S::Error::custom)?;
         match self.0 {
             Value::Nil => serializer.serialize_unit(),
             Value::Bool(value) => serializer.serialize_bool(*value),
@@ -66,6 +68,28 @@ impl Serialize for Data<'_> {
             named if let Some(name) = named.as_name() => serializer.serialize_str(name.as_str()),
             other => Err(S::Error::custom(no_data(other))),
         }
+    }
+}
+
+thread_local! {
+    /// The nesting of the data that is being serialized.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A level of data that is being serialized.
+struct Level(usize);
+
+impl Level {
+    fn enter() -> Result<Level, ConvertError> {
+        let depth = DEPTH.get();
+        DEPTH.set(deeper(depth)?);
+        Ok(Level(depth))
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        DEPTH.set(self.0);
     }
 }
 

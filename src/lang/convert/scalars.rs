@@ -31,6 +31,9 @@ mod decimals {
     #[cfg(feature = "bigdecimal")]
     impl Scalar for BigDecimal {
         fn to_scalar(&self) -> Result<Value, String> {
+            if self.fractional_digit_count().unsigned_abs() > decimal::MAX_SCALE.unsigned_abs() {
+                return Err(format!("expected a decimal with an exponent of at most {}", decimal::MAX_SCALE));
+            }
             Ok(Value::Decimal(Arc::new(self.clone())))
         }
 
@@ -54,7 +57,7 @@ mod decimals {
             let number = match scale {
                 0..=LONGEST => number,
                 ..0 if scale >= -LONGEST => number.with_scale(0),
-                _ if scale > LONGEST && number.with_scale(LONGEST) == number => number.with_scale(LONGEST),
+                _ if scale > LONGEST && decimal::ends_in_zeros(&number, scale - LONGEST) => number.with_scale(LONGEST),
                 _ => return Err(unfit()),
             };
             let (digits, scale) = number.into_bigint_and_scale();

@@ -535,7 +535,7 @@ fn check(session: &Session, world: &World<'_>, resumed: Option<&Suspended>) -> R
     {
         return Err(EvalError::AlreadyResumed(mark.program));
     }
-    if let Some(name) = world.conflict(session.functions()) {
+    if let Some(name) = world.conflict(|name| session.has_function(name)) {
         return Err(EvalError::Conflict(name));
     }
     #[cfg(feature = "tokio")]

@@ -16,7 +16,7 @@ use crate::host::{
 use crate::plan::Plan;
 use crate::runs::RunLog;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -309,9 +309,9 @@ impl<'w> World<'w> {
         !self.layers.is_empty() || self.tools.entries.iter().any(|entry| entry.needs_approval)
     }
 
-    /// Returns a tool whose name a function has as well, among names in canonical spelling.
-    pub(super) fn conflict(&self, functions: &HashSet<String>) -> Option<String> {
-        self.tools.entries.iter().find(|entry| functions.contains(&entry.canonical)).map(|entry| entry.name())
+    /// Returns a tool whose name a function has as well, which is asked for in canonical spelling.
+    pub(super) fn conflict(&self, is_function: impl Fn(&str) -> bool) -> Option<String> {
+        self.tools.entries.iter().find(|entry| is_function(&entry.canonical)).map(|entry| entry.name())
     }
 
     /// Returns whether this thread must not wait for asynchronous tools, because it drives a runtime.

@@ -23,6 +23,16 @@ pub fn read(text: &str) -> Option<BigDecimal> {
     (value.fractional_digit_count().abs() <= MAX_SCALE).then_some(value)
 }
 
+/// Returns whether a decimal has no other digits than zeros in that many of its last places. That many digits are computed
+/// only if the decimal has them.
+pub fn ends_in_zeros(value: &BigDecimal, places: i64) -> bool {
+    if places <= 0 || value.is_zero() {
+        return true;
+    }
+    u64::try_from(places).is_ok_and(|places| places <= digits(value))
+        && value.with_scale(value.fractional_digit_count() - places) == *value
+}
+
 fn read_long(text: &str) -> Option<BigDecimal> {
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -2,8 +2,9 @@
 //!
 //! A concern of a call is a [`Layer`](layer::Layer), in a file of its own, that knows nothing of the others: in [`layers`], or
 //! in the room of the feature that it is a part of. [`Chain::new`] has the order, which is a security property. All layers run on the thread of the evaluation (or of its
-//! branch), one after the other, and may block; futures are awaited there by [`Wait`](wait::Wait). A call changes threads
-//! twice: when the connection's task takes the request, and when it hands over the answer.
+//! branch), one after the other, and may block; futures are awaited there by [`Wait`](wait::Wait). The
+//! thread writes a call to a process itself, and changes once, when the task that reads hands over the answer. A call over
+//! HTTP changes twice: when the connection's task takes the request, too.
 //!
 //! Two designs were considered. Asynchronous services, as those of tower, would run on the threads of the runtime: each
 //! record that has to be written before the call goes on (audit, run log) is then a message to the evaluation's thread or
