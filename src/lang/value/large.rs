@@ -57,6 +57,11 @@ impl<V: Clone> Default for Large<V> {
 }
 
 impl<V: Clone> Large<V> {
+    /// Creates an empty collection that is about to get so many entries by [`Large::add`].
+    pub fn with_capacity(capacity: usize) -> Large<V> {
+        Large { table: Table::with_capacity(capacity), ..Large::default() }
+    }
+
     /// Creates an empty sorted collection. A comparator of nil selects `compare`.
     pub fn sorted(comparator: Value) -> Large<V> {
         Large { order: Some(SortOrder::new(comparator)), ..Large::default() }

@@ -68,6 +68,14 @@ impl Map {
         Map(Entries::Small { shape, values })
     }
 
+    /// Creates an empty map that is about to get so many entries by [`Map::add`].
+    pub(crate) fn with_capacity(capacity: usize) -> Map {
+        if capacity <= SMALL {
+            return Map::default();
+        }
+        Map(Entries::Large { table: Box::new(Large::with_capacity(capacity)), record: None })
+    }
+
     /// Marks this map as a record decoded from JSON.
     pub(crate) fn into_record(mut self) -> Map {
         match &mut self.0 {

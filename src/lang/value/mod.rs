@@ -17,6 +17,7 @@ pub(crate) mod matching;
 pub(crate) mod metadata;
 pub(crate) mod names;
 pub(crate) mod pattern;
+pub(crate) mod places;
 pub(crate) mod prefetch;
 pub(crate) mod print;
 pub(crate) mod quotient;

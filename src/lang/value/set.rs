@@ -25,6 +25,14 @@ impl Default for Set {
 }
 
 impl Set {
+    /// Creates an empty set that is about to get so many members by [`Set::add`].
+    pub(crate) fn with_capacity(capacity: usize) -> Set {
+        if capacity <= SMALL {
+            return Set::default();
+        }
+        Set(Repr::Large(Box::new(Large::with_capacity(capacity))))
+    }
+
     /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &self.0 {
