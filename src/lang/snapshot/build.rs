@@ -99,7 +99,9 @@ impl<'t> Decoder<'_, 't> {
             }
             return Ok(Value::Map(Arc::new(Map::with_shape(shape, values))));
         }
-        let mut map = Map::default();
+        let count = entries.count() / 2;
+        self.machine.reserve_values(2 * count as u64)?;
+        let mut map = Map::with_capacity(count);
         let mut rest = entries;
         while let Some(key) = rest.next() {
             let key = self.value(key)?;
@@ -113,7 +115,9 @@ impl<'t> Decoder<'_, 't> {
     }
 
     fn set(&mut self, members: Parts<'t>) -> Outcome<Value> {
-        let mut set = Set::default();
+        let count = members.count();
+        self.machine.reserve_values(2 * count as u64)?;
+        let mut set = Set::with_capacity(count);
         for member in members {
             set.add(self.value(member)?);
         }
