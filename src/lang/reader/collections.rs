@@ -4,13 +4,24 @@ use num_bigint::BigInt;
 
 use super::{ReadError, Reading, excerpt, text_of};
 use crate::form::{Form, FormKind};
+use crate::lexer::Token;
 use crate::span::Span;
 
 /// The highest argument number in `#(…)`, as in Clojure.
 const MAX_ARGUMENT: usize = 20;
 
+/// Makes a list, a vector, a map or a set of its items, by the bracket that opens it.
+pub(crate) fn collection(source: &str, opener: Token, items: Vec<Form>, span: Span) -> Result<FormKind, ReadError> {
+    Ok(match opener {
+        Token::VectorOpen => FormKind::Vector(items),
+        Token::MapOpen => FormKind::Map(map(source, items, span)?),
+        Token::SetOpen => FormKind::Set(set(source, items)?),
+        _ => FormKind::List(items),
+    })
+}
+
 /// Checks the items of a map, alternating keys and values: no constant key occurs twice.
-pub(super) fn map(source: &str, items: Vec<Form>, span: Span) -> Result<Vec<Form>, ReadError> {
+fn map(source: &str, items: Vec<Form>, span: Span) -> Result<Vec<Form>, ReadError> {
     if items.len() % 2 == 1 {
         return Err(odd_map(source, &items, span));
     }
@@ -19,7 +30,7 @@ pub(super) fn map(source: &str, items: Vec<Form>, span: Span) -> Result<Vec<Form
 }
 
 /// Checks the items of a set: no constant occurs twice.
-pub(super) fn set(source: &str, items: Vec<Form>) -> Result<Vec<Form>, ReadError> {
+fn set(source: &str, items: Vec<Form>) -> Result<Vec<Form>, ReadError> {
     refuse_duplicates(source, items.iter(), "item", "set")?;
     Ok(items)
 }

@@ -26,6 +26,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use collections::collection;
 pub(crate) use literals::literal;
 pub use literals::{is_uuid, known_tag};
 

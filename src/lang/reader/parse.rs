@@ -122,9 +122,6 @@ impl<'s> Builder<'s> {
         let span = frame.span.to(closer);
         let items = self.forms.split_off(frame.items);
         let kind = match frame.token {
-            Token::VectorOpen => FormKind::Vector(items),
-            Token::MapOpen => FormKind::Map(collections::map(self.source, items, span)?),
-            Token::SetOpen => FormKind::Set(collections::set(self.source, items)?),
             Token::FunctionOpen => {
                 let function = self.function.take().unwrap_or_default();
                 return self.deliver(function.form(items, span, frame.span));
@@ -132,7 +129,7 @@ impl<'s> Builder<'s> {
             Token::ConditionalOpen | Token::SpliceOpen => {
                 return self.conditional(items, span, frame.token == Token::SpliceOpen);
             }
-            _ => FormKind::List(items),
+            opener => collections::collection(self.source, opener, items, span)?,
         };
         self.deliver(Form::new(kind, span))
     }

@@ -10,6 +10,7 @@
 //! the meanings of their names, so that they mean the same wherever they are restored.
 
 mod build;
+mod code;
 mod decode;
 mod encode;
 mod failure;

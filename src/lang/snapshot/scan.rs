@@ -1,6 +1,7 @@
 //! Splits the text of a snapshot into the nodes of a tape, as long as it is text that `encode` writes: lists, vectors and
-//! tokens between blanks. The code of functions and rare scalars are read by the reader.
+//! tokens between blanks. The code of functions becomes forms, and rare scalars are read by the reader.
 
+use super::code::Code;
 use super::tape::{Kind, Node, Tape};
 use crate::form::{Form, FormKind};
 use crate::lexer::{Lexeme, Token};
@@ -34,7 +35,7 @@ const IN_NAME: [bool; 128] = {
 pub(super) fn scan(text: &str) -> Option<Tape<'_>> {
     u32::try_from(text.len()).ok()?;
     let tape = Tape::new(text, 8 + text.len() / 8);
-    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, tape, open: Vec::with_capacity(8) };
+    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, tape, open: Vec::with_capacity(8), code: None };
     scanner.run()?;
     Some(scanner.tape)
 }
@@ -46,37 +47,75 @@ struct Scanner<'s> {
     tape: Tape<'s>,
     /// The indices of the open lists and vectors.
     open: Vec<usize>,
+    /// The code of functions that begins before the next byte and ends after it.
+    code: Option<Code>,
 }
 
 impl Scanner<'_> {
     fn run(&mut self) -> Option<()> {
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
-                b' ' | b'\n' | b'\t' | b'\r' | b',' => self.at += 1,
-                b'(' if self.is_code() => self.form()?,
-                b'(' => self.open(Kind::List)?,
-                // Only rows stand at the top.
-                _ if self.open.is_empty() => return None,
-                b'[' => self.open(Kind::Vector)?,
-                b')' => self.close(Kind::List)?,
-                b']' => self.close(Kind::Vector)?,
-                b'"' => self.string()?,
-                b':' => self.keyword()?,
-                b'0'..=b'9' => self.number(self.at)?,
-                b'-' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(self.at + 1)?,
-                b'+' | b'-' | b'.' if self.is_rare_number() => self.rare(Token::Number)?,
-                b'\\' => self.form()?,
-                b'#' => match self.bytes.get(self.at + 1)? {
-                    b'"' | b'#' => self.form()?,
-                    byte if byte.is_ascii_alphabetic() => self.tagged()?,
-                    _ => return None,
-                },
-                b'\'' => return None,
-                byte if byte.is_ascii() => self.name()?,
-                _ => self.form()?,
+                b'(' if self.is_code() => self.code()?,
+                byte => self.step(*byte)?,
             }
         }
         self.open.is_empty().then_some(())
+    }
+
+    /// Scans the code of functions. Code that `encode` writes rarely, such as metadata, is read by the reader.
+    fn code(&mut self) -> Option<()> {
+        let start = self.at;
+        match self.code_of_tokens() {
+            Some(form) => self.tape.add_form(form),
+            None => {
+                self.code = None;
+                self.at = start;
+                self.form()?;
+            }
+        }
+        Some(())
+    }
+
+    fn code_of_tokens(&mut self) -> Option<Form> {
+        self.code = Some(Code::default());
+        loop {
+            self.step(*self.bytes.get(self.at)?)?;
+            if self.code.as_ref()?.is_complete() {
+                return self.code.take()?.into_form();
+            }
+        }
+    }
+
+    /// Scans a blank, a bracket or a token.
+    #[inline]
+    fn step(&mut self, byte: u8) -> Option<()> {
+        match byte {
+            b' ' | b'\n' | b'\t' | b'\r' | b',' => self.at += 1,
+            b'(' => self.open(Kind::List, Token::ListOpen)?,
+            // Only rows stand at the top.
+            _ if self.open.is_empty() => return None,
+            b'[' => self.open(Kind::Vector, Token::VectorOpen)?,
+            b')' => self.close(Kind::List, Token::ListClose)?,
+            b']' => self.close(Kind::Vector, Token::VectorClose)?,
+            b'{' => self.open_in_code(Token::MapOpen)?,
+            b'}' => self.close_in_code(Token::MapClose)?,
+            b'"' => self.string()?,
+            b':' => self.keyword()?,
+            b'0'..=b'9' => self.number(self.at)?,
+            b'-' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(self.at + 1)?,
+            b'+' | b'-' | b'.' if self.is_rare_number() => self.rare(Token::Number)?,
+            b'\\' => self.form()?,
+            b'#' => match self.bytes.get(self.at + 1)? {
+                b'"' | b'#' => self.form()?,
+                b'{' => self.open_in_code(Token::SetOpen)?,
+                byte if byte.is_ascii_alphabetic() => self.tagged()?,
+                _ => return None,
+            },
+            b'\'' => return None,
+            byte if byte.is_ascii() => self.name()?,
+            _ => self.form()?,
+        }
+        Some(())
     }
 
     /// Returns whether the code of functions begins here.
@@ -87,8 +126,16 @@ impl Scanner<'_> {
             && !self.open.is_empty()
     }
 
-    fn open(&mut self, kind: Kind) -> Option<()> {
-        if self.open.len() == CODE_NESTING {
+    /// Returns the number of brackets that may still be opened.
+    fn nesting(&self) -> usize {
+        CODE_NESTING - self.open.len() - self.code.as_ref().map_or(0, Code::depth)
+    }
+
+    fn open(&mut self, kind: Kind, token: Token) -> Option<()> {
+        if self.code.is_some() {
+            return self.open_in_code(token);
+        }
+        if self.nesting() == 0 {
             return None;
         }
         self.open.push(self.tape.nodes.len());
@@ -97,7 +144,10 @@ impl Scanner<'_> {
         Some(())
     }
 
-    fn close(&mut self, kind: Kind) -> Option<()> {
+    fn close(&mut self, kind: Kind, token: Token) -> Option<()> {
+        if self.code.is_some() {
+            return self.close_in_code(token);
+        }
         let opened = self.open.pop()?;
         let end = self.tape.nodes.len() as u32;
         let node = &mut self.tape.nodes[opened];
@@ -106,9 +156,38 @@ impl Scanner<'_> {
         (node.kind == kind).then_some(())
     }
 
+    fn open_in_code(&mut self, token: Token) -> Option<()> {
+        let has_room = self.nesting() > 0;
+        let code = self.code.as_mut().filter(|_| has_room)?;
+        let end = self.at + if token == Token::SetOpen { 2 } else { 1 };
+        code.open(Lexeme { token, span: Span::new(self.at, end) });
+        self.at = end;
+        Some(())
+    }
+
+    fn close_in_code(&mut self, token: Token) -> Option<()> {
+        let span = Span::new(self.at, self.at + 1);
+        self.code.as_mut()?.close(self.tape.text, Lexeme { token, span })?;
+        self.at += 1;
+        Some(())
+    }
+
     /// Adds the token from here to `end`.
     fn token(&mut self, kind: Kind, end: usize) {
-        self.tape.nodes.push(Node { kind, start: self.at as u32, end: end as u32 });
+        let node = Node { kind, start: self.at as u32, end: end as u32 };
+        match &mut self.code {
+            Some(code) => code.add_token(self.tape.text, node),
+            None => self.tape.nodes.push(node),
+        }
+        self.at = end;
+    }
+
+    /// Adds a form that ends at `end`.
+    fn add_form(&mut self, form: Form, end: usize) {
+        match &mut self.code {
+            Some(code) => code.add(form),
+            None => self.tape.add_form(form),
+        }
         self.at = end;
     }
 
@@ -127,14 +206,13 @@ impl Scanner<'_> {
 
     /// Reads the form here by the reader.
     fn form(&mut self) -> Option<()> {
-        let reading = Reading { nesting: CODE_NESTING - self.open.len(), ..Reading::default() };
+        let reading = Reading { nesting: self.nesting(), ..Reading::default() };
         let (form, end) = reader::read_at(self.tape.text, self.at, &reading).ok()??;
         let is_code = form.is_call_of("functions");
         if !is_code && matches!(form.kind, FormKind::List(_) | FormKind::Vector(_)) {
             return None;
         }
-        self.tape.add_form(form);
-        self.at = end;
+        self.add_form(form, end);
         Some(())
     }
 
@@ -150,8 +228,7 @@ impl Scanner<'_> {
         let text = self.tape.text;
         let form = Form::new(FormKind::Str(text[string + 1..end - 1].to_owned()), Span::new(string, end));
         let form = reader::known_tag(&text[start + 1..string - 1], &form, Span::new(start, end))?.ok()?;
-        self.tape.add_form(form);
-        self.at = end;
+        self.add_form(form, end);
         Some(())
     }
 
@@ -167,8 +244,7 @@ impl Scanner<'_> {
     fn literal(&mut self, token: Token, end: usize) -> Option<()> {
         let lexeme = Lexeme { token, span: Span::new(self.at, end) };
         let form = reader::literal(self.tape.text, lexeme)?.ok()?;
-        self.tape.add_form(form);
-        self.at = end;
+        self.add_form(form, end);
         Some(())
     }
 
@@ -227,8 +303,10 @@ impl Scanner<'_> {
         let Some(end) = self.end_of(self.at) else { return self.form() };
         let name = &self.bytes[self.at..end];
         let kind = match name {
-            // A character of no name, or the code of functions after a blank.
-            b"" | b"functions" => return None,
+            // A character of no name.
+            b"" => return None,
+            // The code of functions after a blank.
+            b"functions" if self.code.is_none() => return None,
             b"nil" => Kind::Nil,
             b"true" => Kind::True,
             b"false" => Kind::False,
@@ -322,6 +400,40 @@ mod tests {
             "",
         ] {
             assert!(is_scanned(text), "{text}");
+        }
+    }
+
+    /// Returns the spans of a form and of those within it.
+    fn spans(form: &Form) -> Vec<Span> {
+        [vec![form.span], form.children().iter().flat_map(spans).collect()].concat()
+    }
+
+    /// Asserts that the code of functions has the same forms at the same places as the reader reads.
+    fn assert_code(text: &str) {
+        let text = format!("(x (functions {text}))");
+        let (Some(tape), Ok(read)) = (scan(&text), forms(&text)) else { return };
+        let code = &read[0].children()[1];
+        assert_eq!(format!("{:?}", tape.forms[0].kind), format!("{:?}", code.kind), "{text}");
+        assert_eq!(spans(&tape.forms[0]), spans(code), "{text}");
+    }
+
+    #[test]
+    fn code_is_what_the_reader_reads() {
+        for code in [
+            "\"p\" ([f (fn* f ([x & y] {:a #{x 1 \"b\"}, :é \\a} (quote ()) [] {} #{}))]) ([+ \"core/+\"]) [x y]",
+            "functions (functions functions) [nil true false -1 1.5 1e9 1N a/b :a/b #\"r\" #inst \"2024-02-29\" #t]",
+            "^{:a 1} x ^long y 'z @a #(inc %) #_b #?(:clj 1 :cljs 2) ; comment\n",
+        ] {
+            assert!(is_scanned(&format!("(x (functions {code}))")), "{code}");
+            assert_code(code);
+        }
+        for code in ["{:a}", "{:a 1 :a 2}", "#{1 1}", "{", "}", "[)", "{]", "#{)", "(functions"] {
+            assert!(!is_scanned(&format!("(x (functions {code}))")), "{code}");
+        }
+        assert!(!is_scanned("(x {:a 1} #{1})"));
+        let deep = CODE_NESTING - 2;
+        for (levels, fits) in [(deep, true), (deep + 1, false)] {
+            assert_eq!(scan(&format!("(x (functions {}{}))", "(".repeat(levels), ")".repeat(levels))).is_some(), fits);
         }
     }
 
@@ -446,6 +558,8 @@ mod tests {
         fn what_is_scanned_is_what_the_reader_reads(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..12)) {
             is_scanned(&format!("(x {})", pieces.concat()));
             is_scanned(&pieces.concat());
+            assert_code(&pieces.concat());
+            is_scanned(&format!("(x (functions {}))", pieces.concat()));
         }
 
         #[test]

@@ -218,7 +218,7 @@ impl<'t> Part<'t> {
 }
 
 /// Returns the value of an integer of up to eighteen decimal digits.
-fn decimal(token: &str) -> i64 {
+pub(super) fn decimal(token: &str) -> i64 {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let value = digits.bytes().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     if digits.len() < token.len() { -value } else { value }
