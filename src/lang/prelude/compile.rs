@@ -33,8 +33,7 @@ fn compiled(registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
             items[1] = Form::symbol(function.name, items[1].span);
         }
         let mut names = Before { registry, place: function.place, defines: false };
-        let functions = [(Some(function.name.to_string()), code.clone())];
-        let group = Resolver::new(&mut names, source).function(&functions, &[])?;
+        let group = Resolver::new(&mut names, source).function(&[(Some(function.name), &code)], &[])?;
         if names.defines {
             return Err(internal_error().into());
         }

@@ -69,10 +69,9 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves expanded `(fn* …)` forms whose captured names have the given order. Used to deserialize functions.
-    pub fn function(mut self, functions: &[(Option<String>, Form)], captured: &[String]) -> Outcome<Arc<Group>> {
+    pub fn function(mut self, functions: &[Named<'_>], captured: &[String]) -> Outcome<Arc<Group>> {
         self.frames.enter_function(false, captured);
-        let functions: Vec<Named<'_>> = functions.iter().map(|(name, form)| (name.as_deref(), form)).collect();
-        let (group, _) = self.group(&functions)?;
+        let (group, _) = self.group(functions)?;
         Ok(group)
     }
 
@@ -548,7 +547,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// A function: its name, if any, and its `(fn* …)` form.
-type Named<'f> = (Option<&'f str>, &'f Form);
+pub type Named<'f> = (Option<&'f str>, &'f Form);
 
 /// The implicit parameters that precede the written parameters of a macro.
 pub const IMPLICIT: [&str; 2] = ["&form", "&env"];

@@ -295,12 +295,12 @@ impl<'m, 't> Decoder<'m, 't> {
             if let Some(part) = misshapen {
                 return Err(self.damaged_at(part.span.start).into());
             }
-            codes.push((name.as_symbol().map(str::to_string), code.clone()));
+            codes.push((name.as_symbol(), code));
         }
-        let mut meanings = HashMap::new();
+        let mut meanings: HashMap<_, _, foldhash::quality::RandomState> = HashMap::default();
         for pair in pairs(names) {
             let [name, Form { kind: FormKind::Str(meaning), .. }] = pair else { return Ok(None) };
-            meanings.insert(name.as_symbol().unwrap_or_default().to_string(), meaning.clone());
+            meanings.insert(name.as_symbol().unwrap_or_default(), meaning.as_str());
         }
         let captured: Vec<String> =
             captured.as_vector().unwrap_or_default().iter().filter_map(Form::as_symbol).map(str::to_string).collect();
@@ -363,17 +363,16 @@ fn cell_kind(word: &str) -> Option<CellKind> {
 /// Resolves a qualified name of the language.
 pub(super) fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     let registry = &machine.core.registry;
-    match (registry.find_any(name), registry.find_any_prelude(name)) {
-        (Some(builtin), _) => Ok(Some(Meaning::of(registry, builtin))),
-        (None, Some(function)) => machine.prelude_meaning(function).map(Some),
-        (None, None) => Ok(None),
+    if let Some(builtin) = registry.find_any(name) {
+        return Ok(Some(Meaning::of(registry, builtin)));
     }
+    registry.find_any_prelude(name).map(|function| machine.prelude_meaning(function)).transpose()
 }
 
 /// Resolves names in the code of a restored function to their recorded meanings.
 struct Meanings<'m> {
     machine: &'m mut Machine,
-    meanings: HashMap<String, String>,
+    meanings: HashMap<&'m str, &'m str, foldhash::quality::RandomState>,
 }
 
 impl Meanings<'_> {
@@ -398,11 +397,11 @@ impl Names for Meanings<'_> {
     }
 
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
-        let Some(meaning) = self.meanings.get(name).cloned() else { return self.free(name, scope) };
-        if let Some(definition) = definition(name, &meaning) {
+        let Some(meaning) = self.meanings.get(name).copied() else { return self.free(name, scope) };
+        if let Some(definition) = definition(name, meaning) {
             return Ok(Meaning::Global(self.machine.core.globals.index(definition)));
         }
-        let meaning = name_elsewhere(&meaning);
+        let meaning = name_elsewhere(meaning);
         if let Some(meaning) = meaning_of(self.machine, meaning)? {
             return Ok(meaning);
         }
