@@ -210,6 +210,7 @@ mod embedding {
 #[divan::bench_group(max_time = LONGEST)]
 mod sessions {
     use super::*;
+    use std::fmt;
 
     #[divan::bench]
     fn least_program(bencher: Bencher) {
@@ -237,15 +238,16 @@ mod sessions {
             .bench_local(|| session.bind("records", &records, host()).expect("it is JSON"));
     }
 
-    #[divan::bench(sample_count = 10)]
-    fn written(bencher: Bencher) {
-        let mut session = with_records();
+    #[divan::bench(args = KINDS, sample_count = 10)]
+    fn written(bencher: Bencher, kind: &Kind) {
+        let mut session = kind.session();
         bencher.bench_local(|| session.encode().expect("it encodes"));
     }
 
-    #[divan::bench(sample_count = 10)]
-    fn read(bencher: Bencher) {
-        let text = with_records().encode().expect("it encodes");
+    /// Takes at most twice as long as writing.
+    #[divan::bench(args = KINDS, sample_count = 10)]
+    fn read(bencher: Bencher, kind: &Kind) {
+        let text = kind.session().encode().expect("it encodes");
         let engine = engine();
         bencher.counter(BytesCount::of_str(&text)).bench_local(|| {
             let mut session = engine.session();
@@ -254,25 +256,69 @@ mod sessions {
         });
     }
 
+    /// What a session consists of.
+    pub struct Kind {
+        name: &'static str,
+        /// Defines a hundred thousand entries.
+        data: &'static str,
+        /// The number of functions.
+        functions: usize,
+    }
+
+    const fn data(name: &'static str, data: &'static str) -> Kind {
+        Kind { name, data, functions: 0 }
+    }
+
+    const RECORDS: Kind = Kind {
+        name: "records",
+        data: "(def records (mapv (fn [i] {:id i
+                                        :sender (str \"customer-\" (mod i 500) \"@example.org\")
+                                        :labels [:inbox :paid]
+                                        :size (/ (mod (* i 7919) 10007) 4.0)
+                                        :unread (even? i)})
+                               (range 100000)))",
+        functions: 50,
+    };
+
+    const KINDS: &[Kind] = &[
+        RECORDS,
+        data("a map of strings", "(def m (into {} (map (fn [i] [(str \"key-\" i) i]) (range 100000))))"),
+        data("a map of integers", "(def m (into {} (map (fn [i] [(* 7 i) i]) (range 100000))))"),
+        data("a set of strings", "(def s (into #{} (map (fn [i] (str \"key-\" i)) (range 100000))))"),
+        data("a set of integers", "(def s (into #{} (map (fn [i] (* 7 i)) (range 100000))))"),
+        data("vectors", "(def v (mapv (fn [i] [i [(inc i) [i \"a\"]]]) (range 100000)))"),
+        Kind { name: "functions", data: "", functions: 500 },
+    ];
+
+    impl fmt::Display for Kind {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.name)
+        }
+    }
+
+    impl Kind {
+        fn session(&self) -> Session {
+            let function = |i: usize| {
+                format!(
+                    "(defn total-{i} \"The sum of sizes over {i}.\" [records limit]
+                       (let [large (filter #(> (:size %) {i}) records)
+                             {{:keys [id sender] :or {{id 0}}}} (first large)]
+                         (if (and (seq large) (< (count large) limit))
+                           (->> large (map :size) (reduce + 0))
+                           (str \"none of \" id \" by \" sender))))"
+                )
+            };
+            let functions: Vec<String> = (0..self.functions).map(function).collect();
+            let mut session = engine().session();
+            for program in [self.data, &functions.join("\n")] {
+                answered(session.eval(request(program), host()));
+            }
+            session
+        }
+    }
+
     /// A session with a hundred thousand records and fifty functions.
     pub fn with_records() -> Session {
-        let records = "(def records (mapv (fn [i] {:id i
-                                                   :sender (str \"customer-\" (mod i 500) \"@example.org\")
-                                                   :labels [:inbox :paid]
-                                                   :size (/ (mod (* i 7919) 10007) 4.0)
-                                                   :unread (even? i)})
-                                          (range 100000)))";
-        let function = |i: usize| {
-            format!(
-                "(defn total-{i} \"The sum of sizes over {i}.\" [records]
-                   (->> records (filter #(> (:size %) {i})) (map :size) (reduce + 0)))"
-            )
-        };
-        let functions: Vec<String> = (0..50).map(function).collect();
-        let mut session = engine().session();
-        for program in [records, &functions.join("\n")] {
-            answered(session.eval(request(program), host()));
-        }
-        session
+        RECORDS.session()
     }
 }
