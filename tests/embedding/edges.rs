@@ -108,6 +108,16 @@ fn the_place_of_an_error_names_the_variant() {
 }
 
 #[test]
+fn what_definitions_return_is_nothing() {
+    for program in
+        ["(def a 1)", "(defn f [] 1)", "(defrecord P [a])", "(defprotocol Q (g [x]))", "(defmulti m :k)", "nil"]
+    {
+        assert_eq!(read::<()>(program, &World::default()), Ok(()), "{program}");
+    }
+    assert!(read::<()>("1", &World::default()).is_err());
+}
+
+#[test]
 fn a_tool_must_not_have_the_name_of_a_function_of_the_language() {
     for name in ["time/now", "json/parse", "Math/Round", "str/upper_case", "set/union"] {
         let mut tools = Tools::new();

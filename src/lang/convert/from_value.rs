@@ -249,8 +249,8 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
         match self.value {
-            // The value of a definition.
-            Value::Nil | Value::Var(_) => visitor.visit_unit(),
+            // A definition returns a variable, or the name of a type.
+            Value::Nil | Value::Var(_) | Value::Symbol(_) => visitor.visit_unit(),
             other => Err(ConvertError::expected("nil", other)),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::tape::{Kind, Node, decimal};
 use crate::form::{Form, FormKind};
-use crate::lexer::{Lexeme, Token};
+use crate::lexer::Lexeme;
 use crate::reader;
 use crate::span::Span;
 

@@ -2,7 +2,7 @@
 
 use rmcp::{RoleClient, RoleServer};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 
 use super::*;
 
@@ -133,11 +133,11 @@ fn request(id: &RequestId) -> Vec<u8> {
     serde_json::to_vec(&text).expect("JSON")
 }
 
+/// The transport of a client over a pipe in memory.
+type Near = Lines<ReadHalf<DuplexStream>, Stream<WriteHalf<DuplexStream>>>;
+
 /// Returns the transport of a client, and the side of its server.
-fn connected() -> (
-    Lines<tokio::io::ReadHalf<tokio::io::DuplexStream>, Stream<tokio::io::WriteHalf<tokio::io::DuplexStream>>>,
-    BufReader<tokio::io::DuplexStream>,
-) {
+fn connected() -> (Near, BufReader<DuplexStream>) {
     let (far, near) = tokio::io::duplex(64);
     let (read, write) = tokio::io::split(near);
     (Lines::new(read, write, 1000, CancellationToken::new()), BufReader::new(far))
