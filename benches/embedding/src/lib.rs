@@ -8,13 +8,16 @@ use std::fmt::Display;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
+pub mod hello;
 pub mod lispbox;
 pub mod mlua;
 #[cfg(feature = "monty")]
 pub mod monty;
 pub mod rhai;
 pub mod starlark;
+pub mod times;
 pub mod wasmtime;
 
 /// The degree to which an engine supports a task.
@@ -148,4 +151,27 @@ macro_rules! mails {
         })
         .collect::<Vec<Mail>>()
     };
+}
+
+/// Returns the present (`VmRSS:`) or the highest (`VmHWM:`) memory of this process in KiB, and resets the latter when
+/// the former is asked for. Systems other than Linux have neither; there the answer is zero.
+pub fn memory(field: &str) -> io::Result<u64> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok(0);
+    }
+    if field == "VmRSS:" {
+        fs::write("/proc/self/clear_refs", "5")?;
+    }
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok())
+        .ok_or_else(|| io::Error::other(field.to_string()))
+}
+
+/// Returns the version of a crate in `Cargo.lock`.
+pub fn version(name: &str) -> &'static str {
+    let lock = include_str!("../Cargo.lock").split("[[package]]");
+    let mut package =
+        lock.filter_map(|package| package.trim().strip_prefix("name = \"")?.split_once("\"\nversion = \""));
+    package.find(|(package, _)| *package == name).map_or("", |(_, rest)| rest.split('"').next().unwrap_or(""))
 }

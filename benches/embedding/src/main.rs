@@ -1,11 +1,12 @@
-//! Runs all tasks of all engines and prints the table; see README.md.
+//! Runs all tasks of all engines and prints the table, or with `--times` the table of times; see README.md.
 
+use std::env;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
-use lispbox_embedding::{Done, Engine, TASKS, engines};
+use lispbox_embedding::times::table;
+use lispbox_embedding::{Done, Engine, Failed, TASKS, engines, memory, version};
 
 /// The memory by which the process may grow in the task `limits`, in KiB.
 const MOST_MEMORY: u64 = 64 << 10;
@@ -13,7 +14,30 @@ const MOST_MEMORY: u64 = 64 << 10;
 /// The time that the task `deadline` may take: two scripts, of which one stops after 100 ms and the other after 150 ms.
 const MOST_TIME: Duration = Duration::from_secs(2);
 
+/// The rounds of `--times` without a number.
+const ROUNDS: usize = 9;
+
 fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let done = match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
+        [] => return tasks(),
+        ["--times" | table::CHILD, ..] if cfg!(debug_assertions) => Err("times need a build with --release".into()),
+        ["--times"] => table::print(ROUNDS),
+        ["--times", rounds] => rounds.parse().map_err(Failed::from).and_then(table::print),
+        [table::CHILD, engine, part] => table::measure(engine, part),
+        _ => Err("the arguments are none, or --times [ROUNDS]".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed(message)) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs all tasks of all engines.
+fn tasks() -> ExitCode {
     // One line per panic, without a backtrace: a task that is about panics causes one.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     let start = Instant::now();
@@ -66,33 +90,10 @@ fn checked(task: &str, run: fn() -> lispbox_embedding::Outcome) -> Result<Done, 
     }
 }
 
-/// Returns the present (`VmRSS:`) or the highest (`VmHWM:`) memory of this process in KiB, and resets the latter when
-/// the former is asked for. Systems other than Linux have neither; there the answer is zero.
-fn memory(field: &str) -> io::Result<u64> {
-    if cfg!(not(target_os = "linux")) {
-        return Ok(0);
-    }
-    if field == "VmRSS:" {
-        fs::write("/proc/self/clear_refs", "5")?;
-    }
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field));
-    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok())
-        .ok_or_else(|| io::Error::other(field.to_string()))
-}
-
 /// Returns the number of lines of a task, without blank lines and comments, from its `fn` to its closing brace.
 fn lines(engine: &Engine, task: &str) -> usize {
     let signature = format!("pub fn {task}(");
     let function = engine.source.lines().skip_while(|line| !line.starts_with(&signature));
     let body = function.take_while(|line| *line != "}").map(str::trim);
     body.filter(|line| !line.is_empty() && !line.starts_with("//")).count() + 1
-}
-
-/// Returns the version of a crate in `Cargo.lock`.
-fn version(name: &str) -> &'static str {
-    let lock = include_str!("../Cargo.lock").split("[[package]]");
-    let mut package =
-        lock.filter_map(|package| package.trim().strip_prefix("name = \"")?.split_once("\"\nversion = \""));
-    package.find(|(package, _)| *package == name).map_or("", |(_, rest)| rest.split('"').next().unwrap_or(""))
 }
