@@ -33,7 +33,8 @@ fn compiled(registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
             items[1] = Form::symbol(function.name, items[1].span);
         }
         let mut names = Before { registry, place: function.place, defines: false };
-        let group = Resolver::new(&mut names, source).function(&[(Some(function.name), &code)], &[])?;
+        let functions = [(Some(function.name.to_string()), Arc::new(code))];
+        let group = Resolver::new(&mut names, source).function(&functions, &[])?;
         if names.defines {
             return Err(internal_error().into());
         }

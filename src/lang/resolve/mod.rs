@@ -69,9 +69,10 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves expanded `(fn* …)` forms whose captured names have the given order. Used to deserialize functions.
-    pub fn function(mut self, functions: &[Named<'_>], captured: &[String]) -> Outcome<Arc<Group>> {
+    pub fn function(mut self, functions: &[(Option<String>, Arc<Form>)], captured: &[String]) -> Outcome<Arc<Group>> {
         self.frames.enter_function(false, captured);
-        let (group, _) = self.group(functions)?;
+        let named: Vec<Named<'_>> = functions.iter().map(|(name, form)| (name.as_deref(), &**form)).collect();
+        let (group, _) = self.group(&named, |at| functions[at].1.clone())?;
         Ok(group)
     }
 
@@ -445,14 +446,14 @@ impl<'a> Resolver<'a> {
             Some(FormKind::Symbol(name) | FormKind::Str(name)) => Some(name.as_str()),
             _ => None,
         };
-        let (group, captures) = self.group(&[(name, form)])?;
+        let (group, captures) = self.group(&[(name, form)], |_| Arc::new(form.clone()))?;
         Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Value })))
     }
 
     fn letfn(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
         let bindings = rest[0].as_vector().unwrap_or_default();
         let functions: Vec<Named<'_>> = bindings.chunks_exact(2).map(|pair| (pair[0].as_symbol(), &pair[1])).collect();
-        let (group, captures) = self.group(&functions)?;
+        let (group, captures) = self.group(&functions, |at| Arc::new(functions[at].1.clone()))?;
         let outer = self.frames.scope();
         let slot = self.frames.next_slot();
         for (name, _) in &functions {
@@ -463,8 +464,13 @@ impl<'a> Resolver<'a> {
         Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Slots(slot, Box::new(body)) })))
     }
 
-    /// Resolves functions that can refer to each other by name. Returns the group and the nodes for its captures.
-    fn group(&mut self, functions: &[Named<'_>]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
+    /// Resolves functions that can refer to each other by name; `kept` returns the form that the group keeps of one.
+    /// Returns the group and the nodes for its captures.
+    fn group(
+        &mut self,
+        functions: &[Named<'_>],
+        kept: impl Fn(usize) -> Arc<Form>,
+    ) -> Outcome<(Arc<Group>, Box<[Node]>)> {
         let siblings: Vec<String> = functions
             .iter()
             .map(|(name, form)| match form.as_list().and_then(|items| items.get(1)) {
@@ -476,7 +482,7 @@ impl<'a> Resolver<'a> {
         let names = functions.iter().filter_map(|(name, _)| *name).map(str::to_string).collect();
         self.frames.enter_group(&siblings, names);
         let mut lambdas = Vec::with_capacity(functions.len());
-        for (name, form) in functions {
+        for (at, (name, form)) in functions.iter().enumerate() {
             let items = form.as_list().unwrap_or_default();
             let is_named = items.get(1).is_some_and(|own| own.as_symbol().is_some() || is_display_name(own));
             let arities = &items[if is_named { 2 } else { 1 }..];
@@ -498,7 +504,7 @@ impl<'a> Resolver<'a> {
                     "a fixed arity has more parameters than the variadic one: `[a & more]` needs at least as many";
                 return self.fail(form.span, message.to_string());
             }
-            lambdas.push(Code { name: name.map(str::to_string), arities: codes, form: Arc::new((*form).clone()) });
+            lambdas.push(Code { name: name.map(str::to_string), arities: codes, form: kept(at) });
         }
         let left = self.frames.leave_group();
         let captures =
@@ -547,7 +553,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// A function: its name, if any, and its `(fn* …)` form.
-pub type Named<'f> = (Option<&'f str>, &'f Form);
+type Named<'f> = (Option<&'f str>, &'f Form);
 
 /// The implicit parameters that precede the written parameters of a macro.
 pub const IMPLICIT: [&str; 2] = ["&form", "&env"];

@@ -26,7 +26,7 @@ impl<'t> Decoder<'_, 't> {
             },
             Kind::Vector => Ok(Value::vector(self.values(part.items())?)),
             // The code of functions is no value.
-            Kind::Form if part.form().is_some_and(|form| form.as_list().is_some()) => Err(self.damaged(part).into()),
+            Kind::Code => Err(self.damaged(part).into()),
             _ => self.datum(part),
         }
     }
@@ -46,6 +46,9 @@ impl<'t> Decoder<'_, 't> {
         if let Some(form) = part.form() {
             return value_of(self.machine, form);
         }
+        if let Some(code) = part.code() {
+            return code.borrow().as_ref().map_or(Ok(Value::Nil), |form| value_of(self.machine, form));
+        }
         self.machine.charge(1)?;
         let token = part.token().unwrap_or_default();
         Ok(match part.kind() {
@@ -62,7 +65,7 @@ impl<'t> Decoder<'_, 't> {
             Kind::Symbol => Value::symbol(token),
             Kind::List => Value::list(part.items().map(|item| self.datum(item)).collect::<Outcome<_>>()?),
             Kind::Vector => Value::vector(part.items().map(|item| self.datum(item)).collect::<Outcome<_>>()?),
-            Kind::Nil | Kind::Form => Value::Nil,
+            Kind::Nil | Kind::Form | Kind::Code => Value::Nil,
         })
     }
 

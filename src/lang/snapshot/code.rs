@@ -65,7 +65,7 @@ impl Code {
             Kind::Str => FormKind::Str(token[1..token.len() - 1].to_owned()),
             Kind::Keyword => FormKind::Keyword(token[1..].to_owned()),
             Kind::Symbol => FormKind::Symbol(token.to_owned()),
-            Kind::Nil | Kind::List | Kind::Vector | Kind::Form => FormKind::Nil,
+            Kind::Nil | Kind::List | Kind::Vector | Kind::Form | Kind::Code => FormKind::Nil,
         };
         self.add(Form::new(kind, Span { start, end }));
     }

@@ -250,16 +250,11 @@ impl<'m, 't> Decoder<'m, 't> {
     }
 
     fn object(&mut self, part: Part<'t>) -> Outcome<Object> {
-        let code = part.form().filter(|form| form.is_call_of("functions")).and_then(Form::as_list);
-        match code {
-            Some([_, name, functions, names, captured]) => {
-                let group = self.group([name, functions, names, captured])?;
-                group.map(Object::Group).ok_or_else(|| self.damaged(part).into())
-            }
-            // The captured values of a function are a bare vector at the top of a row, and so is a shared vector. The
-            // row is read as a vector first; `function` converts it to captures when it is used as such.
-            _ => Ok(Object::Value(self.value(part)?)),
-        }
+        // The captured values of a function are a bare vector at the top of a row, and so is a shared vector. The row is
+        // read as a vector first; `function` converts it to captures when it is used as such.
+        let Some(code) = part.code() else { return Ok(Object::Value(self.value(part)?)) };
+        let group = code.take().map(|code| self.group(code)).transpose()?.flatten();
+        group.map(Object::Group).ok_or_else(|| self.damaged(part).into())
     }
 
     pub(super) fn reference(&self, part: Part<'t>) -> Outcome<&Object> {
@@ -286,19 +281,24 @@ impl<'m, 't> Decoder<'m, 't> {
 
     /// Restores the code of functions: the name of its source, names and forms, the meanings of the names in it, and the
     /// names of the captured values. Returns `None` if it is damaged.
-    fn group(&mut self, [name, functions, names, captured]: [&Form; 4]) -> Outcome<Option<Arc<Group>>> {
-        let FormKind::Str(source_name) = &name.kind else { return Ok(None) };
+    fn group(&mut self, code: Form) -> Outcome<Option<Arc<Group>>> {
+        let FormKind::List(items) = code.kind else { return Ok(None) };
+        let Ok([_, name, functions, names, captured]) = <[Form; 5]>::try_from(items) else { return Ok(None) };
+        let (FormKind::Str(source_name), FormKind::List(functions)) = (&name.kind, functions.kind) else {
+            return Ok(None);
+        };
         let mut codes = Vec::new();
-        for pair in pairs(functions) {
-            let [name, code] = pair else { return Ok(None) };
-            let misshapen = if code.is_call_of("fn*") { misshapen(code) } else { Some(code) };
+        for pair in functions {
+            let FormKind::Vector(pair) = pair.kind else { return Ok(None) };
+            let Ok([name, code]) = <[Form; 2]>::try_from(pair) else { return Ok(None) };
+            let misshapen = if code.is_call_of("fn*") { misshapen(&code) } else { Some(&code) };
             if let Some(part) = misshapen {
                 return Err(self.damaged_at(part.span.start).into());
             }
-            codes.push((name.as_symbol(), code));
+            codes.push((name.as_symbol().map(str::to_string), Arc::new(code)));
         }
         let mut meanings: HashMap<_, _, foldhash::quality::RandomState> = HashMap::default();
-        for pair in pairs(names) {
+        for pair in pairs(&names) {
             let [name, Form { kind: FormKind::Str(meaning), .. }] = pair else { return Ok(None) };
             meanings.insert(name.as_symbol().unwrap_or_default(), meaning.as_str());
         }

@@ -65,14 +65,17 @@ impl Scanner<'_> {
     /// Scans the code of functions. Code that `encode` writes rarely, such as metadata, is read by the reader.
     fn code(&mut self) -> Option<()> {
         let start = self.at;
-        match self.code_of_tokens() {
-            Some(form) => self.tape.add_form(form),
+        let form = match self.code_of_tokens() {
+            Some(form) => form,
             None => {
                 self.code = None;
                 self.at = start;
-                self.form()?;
+                let (form, end) = self.read_form()?;
+                self.at = end;
+                form
             }
-        }
+        };
+        self.tape.add_code(form);
         Some(())
     }
 
@@ -204,12 +207,16 @@ impl Scanner<'_> {
         Some(at)
     }
 
-    /// Reads the form here by the reader.
-    fn form(&mut self) -> Option<()> {
+    /// Reads the form here by the reader; returns it with its end.
+    fn read_form(&self) -> Option<(Form, usize)> {
         let reading = Reading { nesting: self.nesting(), ..Reading::default() };
-        let (form, end) = reader::read_at(self.tape.text, self.at, &reading).ok()??;
-        let is_code = form.is_call_of("functions");
-        if !is_code && matches!(form.kind, FormKind::List(_) | FormKind::Vector(_)) {
+        reader::read_at(self.tape.text, self.at, &reading).ok()?
+    }
+
+    /// Adds the scalar here, which the reader reads.
+    fn form(&mut self) -> Option<()> {
+        let (form, end) = self.read_form()?;
+        if matches!(form.kind, FormKind::List(_) | FormKind::Vector(_)) {
             return None;
         }
         self.add_form(form, end);
@@ -348,6 +355,7 @@ mod tests {
             Kind::Keyword => FormKind::Keyword(part.keyword().unwrap().to_owned()),
             Kind::Symbol => FormKind::Symbol(part.symbol().unwrap().to_owned()),
             Kind::Form => return part.form().unwrap().clone(),
+            Kind::Code => return part.code().unwrap().borrow().clone().unwrap(),
         };
         Form::new(kind, Span::new(part.start() as usize, part.start() as usize))
     }
@@ -412,9 +420,10 @@ mod tests {
     fn assert_code(text: &str) {
         let text = format!("(x (functions {text}))");
         let (Some(tape), Ok(read)) = (scan(&text), forms(&text)) else { return };
-        let code = &read[0].children()[1];
-        assert_eq!(format!("{:?}", tape.forms[0].kind), format!("{:?}", code.kind), "{text}");
-        assert_eq!(spans(&tape.forms[0]), spans(code), "{text}");
+        let scanned = tape.rows().map(form_of).next().unwrap();
+        let (scanned, read) = (&scanned.children()[1], &read[0].children()[1]);
+        assert_eq!(format!("{:?}", scanned.kind), format!("{:?}", read.kind), "{text}");
+        assert_eq!(spans(scanned), spans(read), "{text}");
     }
 
     #[test]

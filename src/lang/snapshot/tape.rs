@@ -5,6 +5,7 @@
 //! and made into the same tape by [`Tape::of_forms`]; an error is therefore always that of the reader.
 
 use crate::form::{Form, FormKind};
+use std::cell::RefCell;
 
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,10 @@ pub(super) enum Kind {
     Keyword,
     /// A symbol without a namespace.
     Symbol,
-    /// A form that the reader has read: the code of functions, and any other scalar.
+    /// A form that the reader has read: any other scalar.
     Form,
+    /// The code of functions, one form.
+    Code,
 }
 
 /// A list, a vector or a token.
@@ -39,7 +42,7 @@ pub(super) struct Node {
     pub kind: Kind,
     /// The offset of its first byte in the text.
     pub start: u32,
-    /// A list or vector: the index of the node after its last item. A form: its index. A token: the offset past it.
+    /// A list or vector: the index of the node after its last item. A form or code: its index. A token: the offset past it.
     pub end: u32,
 }
 
@@ -48,12 +51,14 @@ pub(super) struct Tape<'s> {
     pub text: &'s str,
     pub nodes: Vec<Node>,
     pub forms: Vec<Form>,
+    /// The code of functions; `None` once it has been taken.
+    codes: Vec<RefCell<Option<Form>>>,
 }
 
 impl<'s> Tape<'s> {
     /// Creates an empty tape of a text.
     pub fn new(text: &'s str, capacity: usize) -> Tape<'s> {
-        Tape { text, nodes: Vec::with_capacity(capacity), forms: Vec::new() }
+        Tape { text, nodes: Vec::with_capacity(capacity), forms: Vec::new(), codes: Vec::new() }
     }
 
     /// Creates the tape of forms that the reader has read.
@@ -66,7 +71,7 @@ impl<'s> Tape<'s> {
     /// Adds a form and its items.
     fn add(&mut self, form: Form) {
         let (kind, items) = match form.kind {
-            FormKind::List(_) if form.is_call_of("functions") => return self.add_form(form),
+            FormKind::List(_) if form.is_call_of("functions") => return self.add_code(form),
             FormKind::List(items) => (Kind::List, items),
             FormKind::Vector(items) => (Kind::Vector, items),
             _ => return self.add_form(form),
@@ -81,6 +86,12 @@ impl<'s> Tape<'s> {
     pub fn add_form(&mut self, form: Form) {
         self.nodes.push(Node { kind: Kind::Form, start: form.span.start, end: self.forms.len() as u32 });
         self.forms.push(form);
+    }
+
+    /// Adds the code of functions.
+    pub fn add_code(&mut self, form: Form) {
+        self.nodes.push(Node { kind: Kind::Code, start: form.span.start, end: self.codes.len() as u32 });
+        self.codes.push(RefCell::new(Some(form)));
     }
 
     /// Returns the rows.
@@ -130,11 +141,17 @@ impl<'t> Part<'t> {
         if node.kind == Kind::Form { self.tape.forms.get(node.end as usize) } else { None }
     }
 
-    /// Returns the text of a token; `None` for a list, a vector or a form.
+    /// Returns the code of functions.
+    pub fn code(self) -> Option<&'t RefCell<Option<Form>>> {
+        let node = self.node();
+        if node.kind == Kind::Code { self.tape.codes.get(node.end as usize) } else { None }
+    }
+
+    /// Returns the text of a token; `None` for a list, a vector, a form or code.
     #[inline]
     pub fn token(self) -> Option<&'t str> {
         let Node { kind, start, end } = self.node();
-        if matches!(kind, Kind::List | Kind::Vector | Kind::Form) {
+        if matches!(kind, Kind::List | Kind::Vector | Kind::Form | Kind::Code) {
             return None;
         }
         self.tape.text.get(start as usize..end as usize)
@@ -185,10 +202,10 @@ impl<'t> Part<'t> {
     /// others.
     pub fn row(self) -> (&'t str, Parts<'t>) {
         let mut items = self.items();
-        if self.kind() != Kind::List {
-            // The code of functions is one form.
-            let head = self.form().and_then(Form::as_list).and_then(<[Form]>::first).and_then(Form::as_symbol);
-            return (head.unwrap_or_default(), items);
+        match self.kind() {
+            Kind::List => {}
+            Kind::Code => return ("functions", items),
+            _ => return ("", items),
         }
         let head = items.next().and_then(Part::symbol);
         (head.unwrap_or_default(), items)
