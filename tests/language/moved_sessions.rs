@@ -236,6 +236,33 @@ fn what_a_program_takes_does_not_depend_on_when_the_heap_was_swept() {
     compare(&mut stayed, &mut gone, &["pages".to_owned()]).expect("they answer the same");
 }
 
+/// The keys of a restored map or set are found otherwise than those of one that has grown.
+#[test]
+fn work_with_long_keys_takes_as_much_after_a_move() {
+    let mut stayed = session();
+    for program in [
+        "(defn long-key [i] (str (str/repeat \"key \" 5000) i))",
+        "(def m (zipmap (map long-key (range 40)) (range)))",
+        "(def s (set (keys m)))",
+        "(def later (assoc m (long-key 90) 1))",
+    ] {
+        answer(&mut stayed, program);
+    }
+    let mut gone = moved(&mut stayed);
+    let programs = [
+        "[(get m (long-key 7)) (get m (long-key 70)) (s (long-key 8)) (s (long-key 80)) (later (long-key 90))]",
+        "(def more (assoc m (long-key 7) 0 (long-key 70) 1))",
+        "[(more (long-key 7)) (more (long-key 70)) (more (long-key 71)) (count more)]",
+        "(def fewer (dissoc more (long-key 7) (long-key 70) (long-key 72)))",
+        "[(fewer (long-key 7)) (fewer (long-key 8)) (count (assoc fewer (long-key 7) 1))]",
+        "[(count (into m (map vector (map long-key (range 30 50)) (range)))) (count (into s (map long-key (range 30 50))))]",
+        "[(count (disj s (long-key 1) (long-key 100))) (= s (set (keys m))) (= m (into {} m))]",
+    ];
+    compare(&mut stayed, &mut gone, &programs.map(str::to_owned)).expect("they answer the same");
+    let told = answer(&mut gone, "(+ (count more) (count fewer) (count later))");
+    assert!(told.starts_with("Some(\"121\")"), "{told}");
+}
+
 /// The builtins of the area `session` have names like those of definitions written with a prefix.
 #[test]
 fn short_names_of_builtins_mean_the_builtins() {
