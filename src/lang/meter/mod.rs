@@ -18,7 +18,7 @@ pub use allocator::{Metered, is_installed};
 pub(crate) use allocator::{balance, highest_since, mark, set_balance};
 use clock::Clock;
 pub use limits::{Limits, parse_size};
-pub(crate) use owed::owe;
+pub(crate) use owed::{not_owed, owe};
 pub use residence::Residence;
 pub(crate) use residence::Watch;
 use residence::Watched;

@@ -28,6 +28,18 @@ pub(crate) fn owe(steps: u64) {
     }
 }
 
+/// Does work whose steps are not owed, and returns how many they are: part of it may have to be done twice.
+#[inline]
+pub(crate) fn not_owed<R>(work: impl FnOnce() -> R) -> (R, u64) {
+    let before = OWED.get();
+    let result = work();
+    let after = OWED.get();
+    if after != before {
+        replace(before);
+    }
+    (result, after.abs_diff(before))
+}
+
 /// True if any evaluation owes a large amount.
 #[inline(always)]
 pub(super) fn is_due() -> bool {
@@ -84,6 +96,7 @@ mod tests {
         assert_eq!(collect(), 0, "no account is open");
         assert_eq!(exchange(Some(3)), None);
         owe(4);
+        assert_eq!(not_owed(|| owe(5)).1, 5);
         assert_eq!(collect(), 7);
         owe(MUCH as u64);
         assert!(is_due());

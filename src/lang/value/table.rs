@@ -9,6 +9,7 @@
 
 use super::Value;
 use super::places::Places;
+use crate::meter::{not_owed, owe};
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -57,15 +58,22 @@ impl<V: Clone> Table<V> {
 
     /// Returns the position of the entry of `key`.
     pub fn position(&self, key: &Value) -> Option<usize> {
-        let at = self.among_first(key).or_else(|| self.index.get(key).copied());
+        let at = self.by_first(key).unwrap_or_else(|| self.index.get(key).copied());
         at.map(|at| at as usize)
     }
 
-    /// Returns the position of the entry of `key`, if it is one of the first.
+    /// Returns the position of the entry of `key` as far as `first` settles it; `None` if `index` does. The key is paid for
+    /// once, however often it is hashed: a program takes as many steps whether or not its tables have a flat index.
     #[inline]
-    fn among_first(&self, key: &Value) -> Option<u32> {
+    fn by_first(&self, key: &Value) -> Option<Option<u32>> {
         let first = self.first.as_ref()?;
-        first.find(self.index.hasher().hash_one(key), |at| holds(&self.slots, at, key)).ok()
+        let (hash, hashing) = not_owed(|| self.index.hasher().hash_one(key));
+        let at = first.find(hash, |at| holds(&self.slots, at, key)).ok();
+        if at.is_none() && !self.index.is_empty() {
+            return None;
+        }
+        owe(hashing);
+        Some(at)
     }
 
     /// Returns the entry at a position, or `None` for a gap.
@@ -136,7 +144,7 @@ impl<V: Clone> Table<V> {
 
     /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
-        let Some(at) = self.index.remove(key).or_else(|| self.among_first(key)) else { return false };
+        let Some(at) = self.by_first(key).unwrap_or_else(|| self.index.remove(key)) else { return false };
         self.leave_gap(at);
         self.len -= 1;
         if self.slots.len() > 2 * self.len + 32 {
