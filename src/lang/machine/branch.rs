@@ -1,15 +1,13 @@
-//! The branch that a machine runs, and the messages between a branch and its scheduler.
+//! The branch that a machine runs, and the turns that it gets.
 
-use super::Core;
-use crate::error::Outcome;
+use super::{Core, Scheduler};
 use crate::heap::Handle;
-use crate::host::{CallId, Decision, Question};
-use crate::value::Value;
+use crate::host::{CallId, Decision};
 use crate::value::text::Text;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 
-/// The branch that a machine runs, with the channels through which it yields its turn.
+/// The branch that a machine runs, with its connection to the others.
 #[derive(Default)]
 pub struct Branch {
     pub(crate) path: Vec<u32>,
@@ -21,6 +19,8 @@ pub struct Branch {
     pub(crate) outside: (usize, usize),
     /// The check counters of the enclosing `run-tests`.
     pub(crate) counts: Option<Arc<Handle>>,
+    /// The placeholder of the core, while the branch has the core.
+    pub(crate) spare: Option<Box<Core>>,
 }
 
 /// A capture of what is printed.
@@ -41,7 +41,7 @@ pub(crate) struct Streams {
 /// A branch's connection to its scheduler.
 pub(crate) struct Turns {
     pub(crate) index: usize,
-    pub(crate) events: Sender<Event>,
+    pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) turn: Receiver<Turn>,
 }
 
@@ -53,18 +53,6 @@ pub(crate) enum Turn {
     Decided(Box<Core>, Decision),
     /// End the branch, because a sibling has failed.
     End(Box<Core>),
-}
-
-/// A message from a branch to its scheduler.
-pub(crate) enum Event {
-    /// The branch waits for the host and yields the core. The call is set if it waits for a reply.
-    Waits(usize, Box<Core>, Option<CallId>),
-    /// The branch waits for the decision on a call and yields the core.
-    Asks(usize, Box<Core>, Box<Question>),
-    /// The branch can resume: its wait is over and the reply, if any, has arrived.
-    Ready(usize),
-    /// The branch has finished and returns the core.
-    Done(usize, Box<Core>, Outcome<Value>),
 }
 
 impl Branch {

@@ -12,21 +12,23 @@ mod frame;
 mod holders;
 mod look_ups;
 mod rows;
+mod scheduler;
 mod similar;
 mod stacks;
 mod waiting;
 
 pub use bindings::{Binding, Bindings};
 pub use branch::Branch;
-pub(crate) use branch::{Capture, Event, Turn, Turns};
+pub(crate) use branch::{Capture, Turn, Turns};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
 pub use counted::CountedCalls;
 pub use frame::{Answer, Frame, Stopped, Tail, Walked};
 pub use look_ups::LookUps;
 pub use rows::Object;
+pub(crate) use scheduler::{Caller, Job, Next, Scheduler, Work};
 pub use stacks::Stacks;
-pub(crate) use stacks::{MOST_PARKED, here};
+pub(crate) use stacks::here;
 
 use crate::error::Signal;
 use crate::value::Value;

@@ -51,7 +51,7 @@ impl Threads {
 
 /// Most branches of an evaluation that wait for a person's decision at a time, unless more may run in parallel: each
 /// keeps a thread.
-pub(crate) const MOST_PARKED: usize = 64;
+pub(super) const MOST_PARKED: usize = 64;
 
 /// Maximum number of idle stacks, and of idle threads, that are kept.
 const KEPT: usize = 32;
