@@ -325,6 +325,25 @@ mod with_tokio {
     }
 
     #[test]
+    fn the_runtime_of_the_thread_is_that_of_its_branches_too() {
+        let runtime = runtime();
+        let _inside = runtime.enter();
+        let spawn = || {
+            let (sender, answer) = std::sync::mpsc::channel();
+            tokio::spawn(async move { sender.send(tokio::runtime::Handle::current().id()).expect("it waits") });
+            answer.recv().expect("it is sent").to_string()
+        };
+        let mut tools = Tools::new();
+        tools.tool("t/spawn", move |_: NoArguments, _: &Call| Ok(spawn()));
+        let mut builder = Engine::builder();
+        builder.function("my/spawn", spawn);
+        let mut session = builder.build().expect("it succeeds").session();
+        let program = "(distinct (pmap (fn [n] (if (odd? n) (t/spawn) (my/spawn))) (range 4)))";
+        let outcome = session.run(program).eval::<Vec<String>>(&World::new(tools)).expect("input");
+        assert_eq!(outcome.into_result().expect("it succeeds"), [runtime.handle().id().to_string()]);
+    }
+
+    #[test]
     fn an_asynchronous_tool_is_added_within_a_runtime() {
         let refused = Tools::new().try_async_tool("t/wait", async |_: NoArguments, _: &Call| Ok(1)).map(|_| ());
         assert_eq!(refused, Err(lispbox::lang::RegisterError::NoRuntime("t/wait".to_owned())));

@@ -12,7 +12,7 @@ use super::{Core, Machine};
 use crate::error::{Error, Halt, Outcome};
 use crate::heap::Handle;
 use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
-use crate::machine::{Caller, Job, Next, Scheduler, Stacks, Turn, Turns, Work};
+use crate::machine::{Caller, Job, Next, Scheduler, Stacks, Surroundings, Turn, Turns, Work};
 use crate::meter::{self, Account, Outside};
 use crate::value::Value;
 use crate::value::release::Scratch;
@@ -183,7 +183,8 @@ fn passed_on(scheduler: &Arc<Scheduler>, stacks: &Arc<Stacks>, mut next: Next) -
             }
             Next::New(job, branch, core) => {
                 let size = stacks.size();
-                if stacks.run(move || in_turn(*job, size)) {
+                let surroundings = meter::outside(Surroundings::here);
+                if stacks.run(move || surroundings.within(|| in_turn(*job, size))) {
                     give(&branch, Turn::Go(closed(core)));
                     return None;
                 }

@@ -15,6 +15,7 @@ mod rows;
 mod scheduler;
 mod similar;
 mod stacks;
+mod surroundings;
 mod waiting;
 
 pub use bindings::{Binding, Bindings};
@@ -29,6 +30,7 @@ pub use rows::Object;
 pub(crate) use scheduler::{Caller, Job, Next, Scheduler, Work};
 pub use stacks::Stacks;
 pub(crate) use stacks::here;
+pub(crate) use surroundings::Surroundings;
 
 use crate::error::Signal;
 use crate::value::Value;
