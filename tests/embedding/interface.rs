@@ -218,13 +218,45 @@ mod with_tokio {
         assert_eq!(*seen.lock().unwrap(), ["half"]);
     }
 
+    /// Evaluates a call of an asynchronous tool.
+    fn on_this_thread() -> Result<Outcome<i64>, EvalError> {
+        let mut tools = Tools::new();
+        tools.async_tool("t/slow", async |_: NoArguments, _: &Call| Ok(1));
+        engine().session().run("(t/slow)").eval::<i64>(&World::new(tools))
+    }
+
+    #[test]
+    fn a_run_on_a_thread_of_the_runtime_is_refused_without_a_panic() {
+        let panics = Arc::new(Mutex::new(Vec::new()));
+        let (seen, before) = (Arc::clone(&panics), std::panic::take_hook());
+        std::panic::set_hook(Box::new(move |info| {
+            seen.lock().expect("no panic here").push(std::thread::current().id());
+            before(info);
+        }));
+        let refused = |outcome| matches!(outcome, Err(EvalError::OnRuntime));
+        assert!(runtime().block_on(async {
+            let is_left = (0..100).all(|_| refused(on_this_thread()));
+            // The operations of the task are as many as before.
+            is_left && tokio::task::coop::has_budget_remaining()
+        }));
+        let single = tokio::runtime::Builder::new_current_thread().build().expect("it succeeds");
+        assert!(single.block_on(async { refused(on_this_thread()) }));
+        assert!(single.block_on(tokio::task::LocalSet::new().run_until(async { refused(on_this_thread()) })));
+        let own = std::thread::current().id();
+        assert!(!panics.lock().expect("no panic here").contains(&own));
+        // Where blocking is allowed, it runs.
+        let runtime = runtime();
+        let blocking = runtime.block_on(async { tokio::task::spawn_blocking(on_this_thread).await.expect("it ends") });
+        assert_eq!(blocking.expect("it runs").done(), Some(1));
+        let in_place = async { tokio::task::block_in_place(on_this_thread) };
+        assert_eq!(runtime.block_on(in_place).expect("it runs").done(), Some(1));
+    }
+
     #[test]
     fn a_thread_of_the_runtime_does_not_wait_for_its_own_tools() {
-        let outcome = runtime().block_on(async {
-            let mut tools = Tools::new();
-            tools.async_tool("t/slow", async |_: NoArguments, _: &Call| Ok(1));
-            engine().session().run("(t/slow)").eval::<i64>(&World::new(tools))
-        });
+        let outcome = runtime().block_on(async { on_this_thread() });
+        assert!(matches!(outcome, Err(EvalError::OnRuntime)), "{outcome:?}");
+        let outcome = runtime().block_on(tokio::task::unconstrained(async { on_this_thread() }));
         assert!(matches!(outcome, Err(EvalError::OnRuntime)), "{outcome:?}");
         let advice = "asynchronous tools cannot be waited for on a thread of a tokio runtime: use `Session::run_async`, \
                       or evaluate within `tokio::task::spawn_blocking`";

@@ -318,10 +318,10 @@ impl<'w> World<'w> {
     #[cfg(feature = "tokio")]
     pub(super) fn would_block_runtime(&self) -> bool {
         let runtime = self.tools.entries.iter().find_map(|entry| entry.runtime.as_ref());
-        // Tokio says so only by a panic, and only a thread of a runtime has one.
+        // Only a thread of a runtime has one. Tokio tells of a task that is exempt from the budget only by a panic.
         let blocks = |runtime: &tokio::runtime::Handle| {
             tokio::runtime::Handle::try_current().is_ok()
-                && catch_unwind(AssertUnwindSafe(|| runtime.block_on(async {}))).is_err()
+                && (is_budgeted() || catch_unwind(AssertUnwindSafe(|| runtime.block_on(async {}))).is_err())
         };
         runtime.is_some_and(blocks)
     }
@@ -448,6 +448,24 @@ impl<'v, 'w> Visit<'v, 'w> {
         self.record(call, began, &reply);
         reply
     }
+}
+
+/// Returns whether tokio polls a future on this thread: it gives each poll a budget of 128 operations. They are taken until
+/// there are no more, and given back.
+#[cfg(feature = "tokio")]
+fn is_budgeted() -> bool {
+    const MOST: usize = 256;
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut taken = Vec::with_capacity(MOST);
+    while taken.len() < MOST
+        && let std::task::Poll::Ready(one) = tokio::task::coop::poll_proceed(&mut context)
+    {
+        taken.push(one);
+    }
+    let is_budgeted = taken.len() < MOST;
+    // Each sets the budget to what it was before.
+    while taken.pop().is_some() {}
+    is_budgeted
 }
 
 impl std::fmt::Debug for World<'_> {
