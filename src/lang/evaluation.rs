@@ -473,6 +473,7 @@ pub fn diagnose(signal: &Signal) -> (Status, Failure) {
         Raised::Fault(fault) => {
             let (line, column) = fault.source.line_column(fault.span.start);
             let failure = Failure {
+                source: Some(fault.source.name.to_string()),
                 line: Some(line),
                 column: Some(column),
                 trace: fault.trace.iter().map(trace_line).collect(),

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # #[global_allocator]
 /// # static ALLOCATOR: lispbox::lang::Metered<std::alloc::System> = lispbox::lang::Metered::new(std::alloc::System);
-/// use lispbox::lang::{Engine, World};
+/// use lispbox::lang::{Engine, ErrorCode, World};
 ///
 /// let mut session = Engine::builder().build().unwrap().session();
 /// let outcome = session.run("(def a 1)\n(inc b)").name("nightly").eval::<i64>(&World::default()).unwrap();
 /// let failure = outcome.into_result().unwrap_err();
-/// assert_eq!((failure.error.as_str(), failure.line, failure.column), ("UnboundVariable", Some(2), Some(6)));
+/// assert_eq!(failure.code(), ErrorCode::UnboundVariable);
+/// assert_eq!((failure.source.as_deref(), failure.line, failure.column), (Some("nightly"), Some(2), Some(6)));
 /// assert!(failure.rendered.contains("(inc b)"), "{}", failure.rendered);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,12 @@ pub struct Failure {
     /// A suggested correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// Line in the program, from 1.
+    /// The name of the text that `line` and `column` are in: `program 2` or a [name](crate::Run::name), which is that of an
+    /// earlier program if a function of it has failed. A function of a restored session is in the text of that session, and
+    /// the name is `stored program 1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Line in the source, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Column in the line, from 1, in characters.

@@ -31,6 +31,18 @@ pub enum SourceName {
     Given(ArcStr),
     /// `program 3`, for the third program of its session.
     Program(u32),
+    /// A given name, or that of a program, whose text is that of a stored session from which the source was restored.
+    Stored(ArcStr),
+}
+
+impl SourceName {
+    /// Returns the name that the source had when it was read.
+    pub fn original(&self) -> String {
+        match self {
+            SourceName::Stored(name) => name.to_string(),
+            name => name.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for SourceName {
@@ -38,6 +50,7 @@ impl fmt::Display for SourceName {
         match self {
             SourceName::Given(name) => f.write_str(name),
             SourceName::Program(number) => write!(f, "program {number}"),
+            SourceName::Stored(name) => write!(f, "stored {name}"),
         }
     }
 }

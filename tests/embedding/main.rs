@@ -6,6 +6,7 @@ mod common;
 mod arguments;
 mod edges;
 mod examples;
+mod failures;
 #[cfg(feature = "server")]
 mod guards;
 mod interface;

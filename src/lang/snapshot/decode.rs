@@ -311,7 +311,8 @@ impl<'m, 't> Decoder<'m, 't> {
         let source = match self.machine.core.registry.prelude().source(source_name) {
             Some(source) => source.clone(),
             None => {
-                let name = SourceName::Given(source_name.as_str().into());
+                // Positions in it are those of this text.
+                let name = SourceName::Stored(source_name.as_str().into());
                 Arc::new(Source { name, text: self.source.text.clone(), is_hidden: false })
             }
         };

@@ -452,7 +452,7 @@ impl<'m> Encoder<'m> {
     /// Writes a group of functions: `(functions "source" ([name form] …) ([name meaning] …) [captured …])`.
     fn group(&mut self, group: &Group, out: &mut String) -> Outcome<()> {
         out.push_str("(functions ");
-        write_quoted(out, &group.source.name.to_string());
+        write_quoted(out, &group.source.name.original());
         out.push_str(" (");
         for code in &group.lambdas {
             out.push('[');
