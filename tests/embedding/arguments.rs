@@ -1,7 +1,7 @@
 //! Errors of arguments name the argument, in the words of the server.
 
 use crate::common::engine;
-use lispbox::lang::{Call, Failure, NoArguments, Tools, World};
+use lispbox::lang::{Call, Failure, Limits, NoArguments, Tools, World};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -107,4 +107,31 @@ fn nobody_is_asked_about_a_call_whose_arguments_do_not_fit() {
         let _ = session.run(program).eval::<String>(&world).expect("input");
     }
     assert_eq!(*asked.lock().expect("no test panics here"), [r#"{"to":"ann"}"#]);
+}
+
+#[test]
+fn arguments_are_read_into_the_memory_that_is_left() {
+    let largest = std::sync::Mutex::new(0);
+    let mut tools = Tools::new();
+    tools.tool("t/take", |arguments: serde_json::Value, _: &Call| {
+        let rows = arguments["rows"].as_array().map_or(0, Vec::len);
+        *largest.lock().expect("no test panics here") = rows;
+        Ok(rows)
+    });
+    tools.tool("t/asked", |_: serde_json::Value, _: &Call| Ok(0)).needs_approval();
+    let world = World::new(tools);
+    let limits = Limits { memory: 4 << 20, ..Limits::default() };
+    let mut session = engine().session();
+    // A number takes 16 bytes in a program, which shares its rows, two as text, and 32 as JSON in Rust.
+    let mut rows = |tool: &str, rows: u32| {
+        let program = format!("(t/{tool} {{:rows (vec (repeat {rows} (vec (repeat 1000 1))))}})");
+        session.run(program).limits(limits.clone()).eval::<u32>(&world).expect("input").into_result()
+    };
+    assert_eq!(rows("take", 20).expect("there is room"), 20);
+    for tool in ["take", "asked"] {
+        let message = rows(tool, 300).expect_err("there is no room").to_string();
+        assert!(message.starts_with(&format!("ToolArgumentError: the arguments of `t/{tool}` take more than the ")));
+        assert!(message.ends_with(" of memory that are left"), "{message}");
+    }
+    assert_eq!(*largest.lock().expect("no test panics here"), 20);
 }

@@ -42,6 +42,11 @@ impl ConvertError {
         self.0.signal.take().ok_or(self)
     }
 
+    /// Returns whether an error or halt stopped the conversion that is not its own.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.signal.is_some()
+    }
+
     /// Returns the message without the place.
     pub(crate) fn message(&self) -> &str {
         &self.0.message

@@ -49,9 +49,10 @@ pub(crate) fn from_value<T: DeserializeOwned>(machine: &mut Machine, value: &Val
 /// own.
 ///
 /// # Errors
-/// Returns an error that says where, if the value does not fit the type.
-pub(crate) fn from_plain_strictly<T: DeserializeOwned>(value: &Value) -> Result<T, ConvertError> {
-    T::deserialize(from_value::FromValue::new(Payer::none(), value))
+/// Returns an error that says where, if the value does not fit the type. One that [is too large](ConvertError::is_raised)
+/// has no place.
+pub(crate) fn from_plain_strictly<T: DeserializeOwned>(value: &Value, room: u64) -> Result<T, ConvertError> {
+    T::deserialize(from_value::FromValue::new(Payer::within(room), value))
 }
 
 /// Converts a value for code outside of the evaluation. The result is charged to no account.

@@ -4,6 +4,7 @@ use super::ConvertError;
 use crate::error::{Outcome, Signal};
 use crate::heap::Handle;
 use crate::machine::Machine;
+use crate::meter;
 use crate::value::Value;
 use crate::value::walk::Pace;
 use std::sync::Arc;
@@ -23,37 +24,73 @@ pub(super) fn deeper(depth: usize) -> Result<usize, ConvertError> {
     }
 }
 
-/// The evaluation that pays for a conversion. Nothing pays for one outside of the evaluation, whose value has no lazy
-/// parts and was paid for when it was made.
-pub(super) struct Payer<'m>(Option<&'m mut Machine>);
+/// The account that pays for a conversion.
+pub(super) struct Payer<'m>(Account<'m>);
+
+enum Account<'m> {
+    /// The running evaluation.
+    Evaluation(&'m mut Machine),
+    /// The room that an evaluation has left, for a value without lazy parts that is read outside of it.
+    Room(Room),
+}
+
+/// A bound on the bytes that this thread allocates.
+#[derive(Clone, Copy)]
+struct Room {
+    before: i64,
+    most: u64,
+}
+
+impl Room {
+    fn has(self, more: u64) -> Outcome<()> {
+        let taken = u64::try_from(meter::balance().saturating_sub(self.before)).unwrap_or(0);
+        if taken.saturating_add(more) <= self.most { Ok(()) } else { Err(too_large()) }
+    }
+}
+
+/// The signal that a value takes more than the room for it.
+#[cold]
+fn too_large() -> Signal {
+    crate::error::Error::new("ToolArgumentError", "the value takes more memory than is left").into()
+}
 
 impl<'m> Payer<'m> {
     pub(super) fn of(machine: &'m mut Machine) -> Payer<'m> {
-        Payer(Some(machine))
+        Payer(Account::Evaluation(machine))
     }
 
-    pub(super) fn none() -> Payer<'m> {
-        Payer(None)
+    /// Lets a conversion take that many bytes of this thread.
+    pub(super) fn within(most: u64) -> Payer<'m> {
+        Payer(Account::Room(Room { before: meter::balance(), most }))
     }
 
     /// Returns whether structs refuse fields that they do not have: the arguments of a tool are read outside of the
     /// evaluation, and nothing that a program gives is dropped.
     pub(super) fn is_strict(&self) -> bool {
-        self.0.is_none()
+        matches!(self.0, Account::Room(_))
     }
 
     /// Borrows the account for a part of the value.
     pub(super) fn again(&mut self) -> Payer<'_> {
-        Payer(self.0.as_deref_mut())
+        Payer(match &mut self.0 {
+            Account::Evaluation(machine) => Account::Evaluation(machine),
+            Account::Room(room) => Account::Room(*room),
+        })
     }
 
     #[inline]
     pub(super) fn charge(&mut self, steps: u64) -> Outcome<()> {
-        self.0.as_deref_mut().map_or(Ok(()), |machine| machine.charge(steps))
+        match &mut self.0 {
+            Account::Evaluation(machine) => machine.charge(steps),
+            Account::Room(room) => room.has(0),
+        }
     }
 
     pub(super) fn reserve(&mut self, bytes: u64) -> Outcome<()> {
-        self.0.as_deref_mut().map_or(Ok(()), |machine| machine.reserve(bytes))
+        match &mut self.0 {
+            Account::Evaluation(machine) => machine.reserve(bytes),
+            Account::Room(room) => room.has(bytes),
+        }
     }
 }
 
@@ -66,10 +103,16 @@ impl Pace for Payer<'_> {
     }
 
     fn force(&mut self, lazy: &Arc<Handle>) -> Outcome<Option<Value>> {
-        self.0.as_deref_mut().map_or(Ok(None), |machine| machine.force(lazy))
+        match &mut self.0 {
+            Account::Evaluation(machine) => machine.force(lazy),
+            Account::Room(_) => Ok(None),
+        }
     }
 
     fn content(&mut self, cell: &Arc<Handle>) -> Option<Value> {
-        self.0.as_deref_mut().and_then(|machine| machine.content(cell))
+        match &mut self.0 {
+            Account::Evaluation(machine) => machine.content(cell),
+            Account::Room(_) => None,
+        }
     }
 }

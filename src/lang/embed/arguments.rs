@@ -4,6 +4,7 @@ use crate::convert::{self, ConvertError};
 use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
 use crate::host::{ToolError, ToolErrorKind};
+use crate::meter;
 use crate::value::Value;
 use crate::value::names::canonical;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// Most names that a message lists.
 const LISTED: usize = 12;
 
-/// Reads the arguments of a tool of that name. A struct has these fields; it takes no others.
+/// Reads the arguments of a tool of that name into at most `room` bytes. A struct has these fields; it takes no others.
 ///
 /// # Errors
 /// Returns an error that names the argument.
@@ -19,6 +20,7 @@ pub(super) fn read<A: DeserializeOwned>(
     arguments: &Value,
     fields: Option<&[&str]>,
     name: &str,
+    room: u64,
 ) -> Result<A, ToolError> {
     let keys: Vec<&str> = match arguments {
         Value::Map(map) => map.iter().filter_map(|(key, _)| key.as_text()).collect(),
@@ -32,7 +34,13 @@ pub(super) fn read<A: DeserializeOwned>(
         let known = if fields.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", listed(fields)) };
         return Err(error(format!("`{name}` has no argument `{unknown}`; {known}"), close));
     }
-    convert::from_plain_strictly(arguments).map_err(|unfit| explain(&unfit, &keys, name))
+    convert::from_plain_strictly(arguments, room).map_err(|unfit| {
+        if unfit.is_raised() {
+            let room = meter::bytes(room);
+            return error(format!("the arguments of `{name}` take more than the {room} of memory that are left"), None);
+        }
+        explain(&unfit, &keys, name)
+    })
 }
 
 /// Returns whether a key is one of these names, in any spelling.

@@ -141,7 +141,7 @@ impl Call<'_> {
     /// Reads the arguments, of which a struct has these fields.
     pub(super) fn arguments<A: DeserializeOwned>(&self, fields: Option<&[&'static str]>) -> Result<A, ToolError> {
         match &self.call.values {
-            Some(values) => arguments::read(values, fields, &self.shown_name()),
+            Some(values) => arguments::read(values, fields, &self.shown_name(), self.call.room),
             None => serde_json::from_str(&self.call.arguments).map_err(|error| {
                 self.error(ToolErrorKind::Arguments, format!("does not take these arguments: {error}"))
             }),
