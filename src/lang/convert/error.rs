@@ -19,11 +19,13 @@ struct Cause {
     signal: Option<Signal>,
     /// The field that the place lacks, if that is the reason.
     missing: Option<&'static str>,
+    is_panic: bool,
 }
 
 impl ConvertError {
     pub(crate) fn new(message: impl Into<String>) -> ConvertError {
-        ConvertError(Box::new(Cause { message: message.into(), path: Vec::new(), signal: None, missing: None }))
+        let cause = Cause { message: message.into(), path: Vec::new(), signal: None, missing: None, is_panic: false };
+        ConvertError(Box::new(cause))
     }
 
     /// Reports that another kind of value was expected.
@@ -34,7 +36,21 @@ impl ConvertError {
     /// Reports that computing a part of the value raised an error, or exceeded a limit.
     pub(crate) fn raised(signal: Signal, value: &Value) -> ConvertError {
         let message = format!("{} cannot be computed", value.kind());
-        ConvertError(Box::new(Cause { message, path: Vec::new(), signal: Some(signal), missing: None }))
+        let mut error = ConvertError::new(message);
+        error.0.signal = Some(signal);
+        error
+    }
+
+    /// Reports that the code of a type, which is the embedder's, has panicked.
+    pub(crate) fn panicked(of: &str, message: &str) -> ConvertError {
+        let mut error = ConvertError::new(format!("the code that converts `{of}` panicked: {message}"));
+        error.0.is_panic = true;
+        error
+    }
+
+    /// Returns whether the code of the type has panicked.
+    pub(crate) fn is_panic(&self) -> bool {
+        self.0.is_panic
     }
 
     /// Returns the error or halt that stopped the conversion, or the error of the conversion itself.
@@ -117,11 +133,8 @@ impl serde::ser::Error for ConvertError {
 
 impl From<Signal> for ConvertError {
     fn from(signal: Signal) -> ConvertError {
-        ConvertError(Box::new(Cause {
-            message: "the evaluation ended".to_owned(),
-            path: Vec::new(),
-            signal: Some(signal),
-            missing: None,
-        }))
+        let mut error = ConvertError::new("the evaluation ended");
+        error.0.signal = Some(signal);
+        error
     }
 }

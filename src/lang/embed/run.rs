@@ -208,7 +208,7 @@ impl<'s, 'd> Run<'s, 'd> {
     /// }
     /// ```
     pub fn set<D: Serialize + ?Sized>(mut self, name: &str, value: &'d D) -> Run<'s, 'd> {
-        self.inputs.push((name.to_owned(), Box::new(move |machine| convert::to_value(machine, value))));
+        self.inputs.push((name.to_owned(), Box::new(move |machine| convert::take_in(machine, value))));
         self
     }
 

@@ -326,7 +326,7 @@ impl Session {
     pub fn set<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), SessionError> {
         check_name(name).map_err(SessionError::Name)?;
         self.on_machine(|machine| {
-            let value = convert::to_value(machine, value)?;
+            let value = convert::take_in(machine, value)?;
             Ok(machine.core.define(name, Some(value)).map_err(Signal::from)?)
         })
     }

@@ -413,7 +413,8 @@ impl<'v, 'w> Visit<'v, 'w> {
         let (own, now) = (CancelHandle::default(), || self.world.time());
         let begun = self.world.time();
         let called = Call { call, world: &self.world.cancel, own: &own, report: None, begun, now: &now };
-        entry.check(&called).err()
+        let checked = catch_unwind(AssertUnwindSafe(|| entry.check(&called)));
+        checked.unwrap_or_else(|payload| Err(ToolError::panicked(&call.server, &call.tool, &*payload))).err()
     }
 
     /// Makes a call.
