@@ -135,3 +135,52 @@ fn arguments_are_read_into_the_memory_that_is_left() {
     }
     assert_eq!(*largest.lock().expect("no test panics here"), 20);
 }
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only the reading matters")]
+enum Trip {
+    Train { seats: u8, class: Option<u8>, notes: Option<Id> },
+    Bus(Options),
+    Foot,
+}
+
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "only the reading matters")]
+struct Id(Vec<u8>);
+
+#[test]
+fn an_enum_with_its_tag_inside_takes_the_arguments_of_its_variant_alone() {
+    let mut tools = Tools::new();
+    tools.tool("trip/book", |_: Trip, _: &Call| Ok("booked"));
+    tools.tool("trip/ask", |_: Trip, _: &Call| Ok("booked")).needs_approval();
+    let world = World::new(tools);
+    let booked = |program: &str| {
+        let outcome = engine().session().run(program).eval::<String>(&world).expect("input");
+        outcome.into_result().map_err(|failure| failure.to_string())
+    };
+    for program in [
+        "(trip/book {:kind \"train\" :seats 2})",
+        "(trip/book {:seats 2 :class 1 :kind :train :notes [1 2]})",
+        "(trip/book :kind :train :seats 2 :notes nil)",
+        "(trip/book {:kind \"bus\" :urgent true :copies []})",
+        "(trip/book {:kind \"bus\"})",
+        "(trip/book {:kind \"foot\"})",
+    ] {
+        assert_eq!(booked(program).as_deref(), Ok("booked"), "{program}");
+    }
+    for (arguments, unknown) in [
+        ("{:kind \"train\" :seats 2 :clas 1}", "clas"),
+        ("{:kind \"train\" :seats 2 :urgent true}", "urgent"),
+        ("{:kind \"bus\" :urgnt true}", "urgnt"),
+        ("{:kind \"foot\" :seats 2}", "seats"),
+    ] {
+        for tool in ["book", "ask"] {
+            let message = booked(&format!("(trip/{tool} {arguments})")).expect_err("it is refused");
+            let expected = format!(
+                "ToolArgumentError: `trip/{tool}` has no argument `{unknown}` beside the others that it was given"
+            );
+            assert_eq!(message, expected);
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! Results of tools are written as text, since they are logged and stored: [`to_text`] writes the same data, which
 //! [`json::parse_marked`](crate::json::parse_marked) reads back.
 
+mod dropped;
 mod entries;
 mod error;
 pub mod exact;
@@ -18,6 +19,7 @@ mod scalars;
 mod to_text;
 mod to_value;
 
+pub(crate) use dropped::{dropped, is_tagged_inside};
 pub use error::ConvertError;
 pub(crate) use plain::plain;
 pub(crate) use to_text::{Unwritten, to_text};

@@ -12,21 +12,33 @@ use serde::de::DeserializeOwned;
 /// Most names that a message lists.
 const LISTED: usize = 12;
 
-/// Reads the arguments of a tool of that name into at most `room` bytes. A struct has these fields; it takes no others.
+/// The form of the type that a tool takes.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// A struct with these fields. It takes no others.
+    Struct(&'static [&'static str]),
+    /// An enum with its tag inside.
+    TaggedInside,
+    Other,
+}
+
+impl Form {
+    /// Returns the fields of a struct.
+    pub(super) fn fields(self) -> Option<&'static [&'static str]> {
+        if let Form::Struct(fields) = self { Some(fields) } else { None }
+    }
+}
+
+/// Reads the arguments of a tool of that name, whose type has that form, into at most `room` bytes.
 ///
 /// # Errors
 /// Returns an error that names the argument.
-pub(super) fn read<A: DeserializeOwned>(
-    arguments: &Value,
-    fields: Option<&[&str]>,
-    name: &str,
-    room: u64,
-) -> Result<A, ToolError> {
+pub(super) fn read<A: DeserializeOwned>(arguments: &Value, form: Form, name: &str, room: u64) -> Result<A, ToolError> {
     let keys: Vec<&str> = match arguments {
         Value::Map(map) => map.iter().filter_map(|(key, _)| key.as_text()).collect(),
         _ => Vec::new(),
     };
-    if let Some(fields) = fields
+    if let Some(fields) = form.fields()
         && let Some(unknown) = keys.iter().find(|key| !is_among(key, fields))
     {
         let left = fields.iter().copied().filter(|field| !is_among(field, &keys));
@@ -34,13 +46,19 @@ pub(super) fn read<A: DeserializeOwned>(
         let known = if fields.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", listed(fields)) };
         return Err(error(format!("`{name}` has no argument `{unknown}`; {known}"), close));
     }
-    convert::from_plain_strictly(arguments, room).map_err(|unfit| {
+    let read = convert::from_plain_strictly(arguments, room).map_err(|unfit| {
         if unfit.is_raised() {
             let room = meter::bytes(room);
             return error(format!("the arguments of `{name}` take more than the {room} of memory that are left"), None);
         }
         explain(&unfit, &keys, name)
-    })
+    })?;
+    if let (Form::TaggedInside, Value::Map(map)) = (form, arguments)
+        && let Some(unknown) = convert::dropped::<A>(map, room)
+    {
+        return Err(error(format!("`{name}` has no argument `{unknown}` beside the others that it was given"), None));
+    }
+    Ok(read)
 }
 
 /// Returns whether a key is one of these names, in any spelling.

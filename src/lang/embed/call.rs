@@ -1,6 +1,6 @@
 //! A call of a tool in progress.
 
-use super::arguments;
+use super::arguments::{self, Form};
 use super::cancel::CancelHandle;
 use crate::convert::{self, Unwritten};
 use crate::host::{CallId, ToolCall, ToolError, ToolErrorKind, ToolReply};
@@ -138,10 +138,10 @@ impl Call<'_> {
         }
     }
 
-    /// Reads the arguments, of which a struct has these fields.
-    pub(super) fn arguments<A: DeserializeOwned>(&self, fields: Option<&[&'static str]>) -> Result<A, ToolError> {
+    /// Reads the arguments, whose type has that form.
+    pub(super) fn arguments<A: DeserializeOwned>(&self, form: Form) -> Result<A, ToolError> {
         match &self.call.values {
-            Some(values) => arguments::read(values, fields, &self.shown_name(), self.call.room),
+            Some(values) => arguments::read(values, form, &self.shown_name(), self.call.room),
             None => serde_json::from_str(&self.call.arguments).map_err(|error| {
                 self.error(ToolErrorKind::Arguments, format!("does not take these arguments: {error}"))
             }),

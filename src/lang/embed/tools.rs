@@ -1,8 +1,10 @@
 //! Tools as closures.
 
+use super::arguments::Form;
 use super::call::{Call, reply};
 use super::cancel::CancelHandle;
 use super::names::{RegisterError, canonical_name, split_name};
+use crate::convert::is_tagged_inside;
 use crate::host::{Server, SystemClock, Tool, ToolCall, ToolError, ToolReply};
 use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
@@ -23,11 +25,11 @@ use std::{
 type Run<'w> = dyn Fn(&Call<'_>) -> ToolReply + Send + Sync + 'w;
 
 /// Checks whether the arguments of a call fit the type that the tool takes.
-type Check = fn(&Call<'_>, Option<&'static [&'static str]>) -> Result<(), ToolError>;
+type Check = fn(&Call<'_>, Form) -> Result<(), ToolError>;
 
 /// Reads the arguments of a call, and drops them.
-fn fit<A: DeserializeOwned>(call: &Call<'_>, fields: Option<&'static [&'static str]>) -> Result<(), ToolError> {
-    call.arguments::<A>(fields).map(drop)
+fn fit<A: DeserializeOwned>(call: &Call<'_>, form: Form) -> Result<(), ToolError> {
+    call.arguments::<A>(form).map(drop)
 }
 
 /// The tools that a world offers to programs. They may borrow from their surroundings for `'w`.
@@ -142,12 +144,12 @@ impl<'w> Tools<'w> {
         R: Serialize,
         F: Fn(A, &Call<'_>) -> Result<R, ToolError> + Send + Sync + 'w,
     {
-        let fields = field_names::<A>();
-        let run = move |call: &Call<'_>| match call.arguments(fields) {
+        let form = form_of::<A>();
+        let run = move |call: &Call<'_>| match call.arguments(form) {
             Ok(arguments) => reply(function(arguments, call), call),
             Err(error) => ToolReply::Error(error),
         };
-        self.add(name, (fields, fit::<A>), Box::new(run))
+        self.add(name, (form, fit::<A>), Box::new(run))
     }
 
     /// Adds an asynchronous tool; see [`Tools::tool`]. The future runs on the tokio runtime in which it is added. It is
@@ -186,9 +188,9 @@ impl<'w> Tools<'w> {
         let no_runtime = |_| RegisterError::NoRuntime(name.to_owned());
         let runtime = tokio::runtime::Handle::try_current().map_err(no_runtime)?;
         let driver = runtime.clone();
-        let fields = field_names::<A>();
+        let form = form_of::<A>();
         let run = move |call: &Call<'_>| {
-            let arguments = match call.arguments(fields) {
+            let arguments = match call.arguments(form) {
                 Ok(arguments) => arguments,
                 Err(error) => return ToolReply::Error(error),
             };
@@ -203,7 +205,7 @@ impl<'w> Tools<'w> {
             let _inside = driver.enter();
             block_until(work, call.call.remaining.min(call.call.timeout)).unwrap_or_else(|| late(call, &driver))
         };
-        let entry = self.add(name, (fields, fit::<A>), Box::new(run))?;
+        let entry = self.add(name, (form, fit::<A>), Box::new(run))?;
         entry.runtime = Some(runtime);
         Ok(entry)
     }
@@ -256,7 +258,7 @@ impl<'w> Tools<'w> {
     fn add(
         &mut self,
         name: &str,
-        (fields, check): (Option<&'static [&'static str]>, Check),
+        (form, check): (Form, Check),
         run: Box<Run<'w>>,
     ) -> Result<&mut ToolEntry<'w>, RegisterError> {
         let (server, tool) = split_name(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
@@ -265,7 +267,7 @@ impl<'w> Tools<'w> {
             return Err(RegisterError::Taken(name.to_owned()));
         }
         self.server(server);
-        let input_schema = match fields {
+        let input_schema = match form.fields() {
             Some(fields) => {
                 let properties: serde_json::Map<_, _> =
                     fields.iter().map(|field| (field.to_string(), json!({}))).collect();
@@ -278,7 +280,7 @@ impl<'w> Tools<'w> {
             tool: Arc::new(tool),
             canonical,
             run,
-            fields,
+            form,
             check,
             needs_approval: false,
             #[cfg(feature = "tokio")]
@@ -315,8 +317,8 @@ pub struct ToolEntry<'w> {
     /// Its name in the spelling by which names are compared.
     pub(super) canonical: String,
     pub(super) run: Box<Run<'w>>,
-    /// The fields of its type, if that is a struct, and what checks arguments against it.
-    fields: Option<&'static [&'static str]>,
+    /// The form of its type, and what checks arguments against it.
+    form: Form,
     check: Check,
     /// True if a person must approve each call.
     pub(super) needs_approval: bool,
@@ -341,7 +343,7 @@ impl ToolEntry<'_> {
     /// # Errors
     /// Returns the error that the call would have.
     pub(super) fn check(&self, call: &Call<'_>) -> Result<(), ToolError> {
-        (self.check)(call, self.fields)
+        (self.check)(call, self.form)
     }
 
     /// Returns the description.
@@ -529,20 +531,23 @@ fn late(call: &Call<'_>, runtime: &tokio::runtime::Handle) -> ToolReply {
     ToolReply::Error(call.error(crate::host::ToolErrorKind::Timeout, problem))
 }
 
-/// Returns the names of the fields of a struct; `None` for any other type.
-fn field_names<A: DeserializeOwned>() -> Option<&'static [&'static str]> {
-    let mut names = None;
-    let _ = A::deserialize(Names(&mut names));
-    names
+/// Returns the form of a type.
+fn form_of<A: DeserializeOwned>() -> Form {
+    let mut form = Form::Other;
+    let _ = A::deserialize(Asked(&mut form));
+    form
 }
 
-/// A deserializer that has no value; it notes the fields that it is asked for.
-struct Names<'n>(&'n mut Option<&'static [&'static str]>);
+/// A deserializer that has no value; it notes what it is asked for.
+struct Asked<'f>(&'f mut Form);
 
-impl<'de> Deserializer<'de> for Names<'_> {
+impl<'de> Deserializer<'de> for Asked<'_> {
     type Error = NoValue;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoValue> {
+        if is_tagged_inside::<V>() {
+            *self.0 = Form::TaggedInside;
+        }
         Err(NoValue::custom("no value"))
     }
 
@@ -556,7 +561,7 @@ impl<'de> Deserializer<'de> for Names<'_> {
         fields: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, NoValue> {
-        *self.0 = Some(fields);
+        *self.0 = Form::Struct(fields);
         Err(NoValue::custom("no value"))
     }
 
