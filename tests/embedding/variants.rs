@@ -226,6 +226,32 @@ fn keys_of_all_kinds_come_back() {
 }
 
 #[test]
+fn integers_and_booleans_are_read_from_keys_that_are_text() {
+    fn keys<K>(text: &str) -> Result<Vec<K>, String>
+    where
+        K: for<'de> Deserialize<'de> + Ord,
+    {
+        // As data that came as JSON has them.
+        let read = engine().session().run(format!("{{\"{text}\" 1}}")).eval::<BTreeMap<K, u8>>(&World::default());
+        let map = read.map_err(|error| error.to_string())?.into_result().expect("it succeeds");
+        Ok(map.into_keys().collect())
+    }
+    assert_eq!(keys("340282366920938463463374607431768211455"), Ok(vec![u128::MAX]));
+    assert_eq!(keys("-170141183460469231731687303715884105728"), Ok(vec![i128::MIN]));
+    assert_eq!(keys("-9223372036854775808"), Ok(vec![i64::MIN]));
+    assert_eq!((keys("true"), keys("false")), (Ok(vec![true]), Ok(vec![false])));
+    assert_eq!(keys(&'x'.to_string()), Ok(vec!['x']));
+    for (read, message) in [
+        (keys::<u128>("-1").err(), "at -1: expected an integer of the type `u128` as key, got `-1`"),
+        (keys::<i128>("1.0").err(), "at 1.0: expected an integer of the type `i128` as key, got `1.0`"),
+        (keys::<u8>("256").err(), "at 256: expected an integer of the type `u8` as key, got `256`"),
+        (keys::<bool>("yes").err(), "at yes: expected `true` or `false` as key, got `yes`"),
+    ] {
+        assert_eq!(read, Some(format!("the result does not fit its type: {message}")));
+    }
+}
+
+#[test]
 fn types_of_the_standard_library_come_back() {
     passes(BTreeSet::from([3, 1, 2]));
     passes(VecDeque::from([1.5, -0.0]));

@@ -195,7 +195,7 @@ impl<'de> Deserializer<'de> for Key<'_, '_> {
     }
 }
 
-/// A key that is text. Number keys of a Rust map are read from it, as from JSON.
+/// A key that is text. Integers and booleans as keys of a Rust map are read from it, as from JSON.
 struct TextKey<'k>(StrDeserializer<'k, ConvertError>, &'k str, &'k Value);
 
 macro_rules! number_key {
@@ -203,7 +203,7 @@ macro_rules! number_key {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
             match self.1.parse::<$kind>() {
                 Ok(number) => visitor.$visit(number),
-                Err(_) => Err(ConvertError::new(format!("expected a number as key, got `{}`", self.1))),
+                Err(_) => Err(ConvertError::new(format!("expected an integer of the type `{}` as key, got `{}`", stringify!($kind), self.1))),
             }
         })*
     };
@@ -216,6 +216,14 @@ impl<'de> Deserializer<'de> for TextKey<'_> {
         deserialize_i8 i8, visit_i8; deserialize_i16 i16, visit_i16; deserialize_i32 i32, visit_i32;
         deserialize_i64 i64, visit_i64; deserialize_u8 u8, visit_u8; deserialize_u16 u16, visit_u16;
         deserialize_u32 u32, visit_u32; deserialize_u64 u64, visit_u64;
+        deserialize_i128 i128, visit_i128; deserialize_u128 u128, visit_u128;
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
+        match self.1.parse() {
+            Ok(is_true) => visitor.visit_bool(is_true),
+            Err(_) => Err(ConvertError::new(format!("expected `true` or `false` as key, got `{}`", self.1))),
+        }
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
@@ -248,7 +256,7 @@ impl<'de> Deserializer<'de> for TextKey<'_> {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
-        identifier ignored_any
+        f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier
+        ignored_any
     }
 }
