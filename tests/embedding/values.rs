@@ -192,6 +192,14 @@ fn a_number_that_does_not_fit_is_an_error_that_names_the_argument() {
     assert_eq!(evaluated::<i64>("(t/echo {:it 3.0})", &echo::<i64>()), 3);
     assert_eq!(evaluated::<f32>("(t/echo {:it 0.1})", &echo::<f32>()), 0.1);
     assert!(failure("(t/echo {:it 0.123456789})", &echo::<f32>()).contains("represents exactly"));
+    // A single is the double that is written like it, on each way into a program.
+    let mut session = engine().session();
+    let world = echo::<f32>();
+    let program = "(mapv str (conj data (t/echo {:it 0.1}) 0.1))";
+    let shown = session.run(program).data(&[0.1_f32, -16.1, 1e-9, 3.0, 1e30]).eval::<Vec<String>>(&world).unwrap();
+    assert_eq!(shown.done().unwrap(), ["0.1", "-16.1", "1.0E-9", "3.0", "1.0E30", "0.1", "0.1"]);
+    session.set("rate", &0.7_f32).unwrap();
+    assert_eq!(session.run("(= rate 0.7)").eval::<bool>(&world).unwrap().done(), Some(true));
 }
 
 #[test]

@@ -54,6 +54,18 @@ pub(super) fn text_of<T: Serialize + ?Sized>(value: &T) -> Result<String, Conver
     serde_json::from_str(&writer.out).map_err(|error| ConvertError::new(error.to_string()))
 }
 
+/// Returns the double that is written like a single: 0.1 for 0.1. The double that equals it is 0.10000000149011612, which is
+/// not what anybody has meant.
+pub(super) fn widened(single: f32) -> f64 {
+    const WHOLE: f32 = 16_777_216.0;
+    let same = f64::from(single);
+    if !single.is_finite() || (single.fract() == 0.0 && single.abs() <= WHOLE) {
+        return same;
+    }
+    let written = format!("{single:?}").parse().unwrap_or(same);
+    if written as f32 == single { written } else { same }
+}
+
 struct Writer {
     out: String,
     /// True if marks are allowed.
@@ -256,7 +268,7 @@ impl<'w> Serializer for &'w mut Writer {
     }
 
     fn serialize_f32(self, value: f32) -> Done {
-        self.double(value.into())
+        self.double(widened(value))
     }
 
     fn serialize_f64(self, value: f64) -> Done {

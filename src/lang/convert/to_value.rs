@@ -1,7 +1,7 @@
 //! Serializes Rust types to values.
 
 use super::payer::deeper;
-use super::to_text::text_of;
+use super::to_text::{text_of, widened};
 use super::{ConvertError, foreign, pass};
 use crate::json;
 use crate::machine::Machine;
@@ -195,7 +195,7 @@ impl<'b, 'm> Serializer for ToValue<'b, 'm> {
     }
 
     fn serialize_f32(self, value: f32) -> Result<Value, ConvertError> {
-        self.serialize_f64(value.into())
+        self.serialize_f64(widened(value))
     }
 
     fn serialize_f64(self, value: f64) -> Result<Value, ConvertError> {
