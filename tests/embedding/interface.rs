@@ -52,6 +52,46 @@ fn names_that_cannot_be_used_are_refused() {
 }
 
 #[test]
+fn a_tool_whose_type_no_arguments_fit_is_refused() {
+    fn refusal<A: serde::de::DeserializeOwned>() -> Option<String> {
+        let mut tools = Tools::new();
+        let refused = tools.try_tool("t/it", |_: A, _: &Call| Ok(1)).err().map(|error| error.to_string());
+        let advice = "and arguments are a map of names and values: let it take a struct with a field for each argument, or \
+                      `NoArguments`";
+        refused.map(|message| {
+            let kind = message.strip_prefix("`t/it` takes ").and_then(|rest| rest.strip_suffix(advice));
+            kind.unwrap_or(&message).trim_end_matches(", ").to_owned()
+        })
+    }
+    #[derive(Deserialize)]
+    struct Unit;
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "nothing is read")]
+    struct Pair(i64, i64);
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "nothing is read")]
+    struct Wrapped<T>(T);
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "nothing is read")]
+    enum Step {
+        Move { to: i64 },
+    }
+    assert_eq!(refusal::<u8>().as_deref(), Some("a number"));
+    assert_eq!(refusal::<f64>().as_deref(), Some("a number"));
+    assert_eq!(refusal::<String>().as_deref(), Some("a text"));
+    assert_eq!(refusal::<bool>().as_deref(), Some("a boolean"));
+    assert_eq!(refusal::<char>().as_deref(), Some("a character"));
+    assert_eq!((refusal::<()>().as_deref(), refusal::<Unit>().as_deref()), (Some("nothing"), Some("nothing")));
+    assert_eq!(refusal::<Vec<Mail>>().as_deref(), Some("a list"));
+    assert_eq!((refusal::<(i64, i64)>().as_deref(), refusal::<Pair>().as_deref()), (Some("a list"), Some("a list")));
+    assert_eq!(refusal::<Wrapped<Option<Vec<u8>>>>().as_deref(), Some("a list"));
+    assert_eq!((refusal::<Mail>(), refusal::<Option<Mail>>(), refusal::<Wrapped<Mail>>()), (None, None, None));
+    assert_eq!((refusal::<serde_json::Value>(), refusal::<lispbox::lang::Value>()), (None, None));
+    assert_eq!((refusal::<std::collections::HashMap<String, i64>>(), refusal::<Step>()), (None, None));
+    assert_eq!(refusal::<Box<serde_json::value::RawValue>>(), None);
+}
+
+#[test]
 #[should_panic(expected = "the name `mail/Send` is taken")]
 fn a_second_tool_of_a_name_panics() {
     let sent = Mutex::default();

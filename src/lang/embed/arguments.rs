@@ -1,5 +1,6 @@
 //! Reads the arguments of a tool, and says which one is wrong.
 
+use super::form::Form;
 use crate::convert::{self, ConvertError};
 use crate::error::suggest::{closest, did_you_mean};
 use crate::foreign_text;
@@ -11,23 +12,6 @@ use serde::de::DeserializeOwned;
 
 /// Most names that a message lists.
 const LISTED: usize = 12;
-
-/// The form of the type that a tool takes.
-#[derive(Clone, Copy)]
-pub(super) enum Form {
-    /// A struct with these fields. It takes no others.
-    Struct(&'static [&'static str]),
-    /// An enum with its tag inside.
-    TaggedInside,
-    Other,
-}
-
-impl Form {
-    /// Returns the fields of a struct.
-    pub(super) fn fields(self) -> Option<&'static [&'static str]> {
-        if let Form::Struct(fields) = self { Some(fields) } else { None }
-    }
-}
 
 /// Reads the arguments of a tool of that name, whose type has that form, into at most `room` bytes.
 ///

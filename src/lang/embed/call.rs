@@ -1,7 +1,8 @@
 //! A call of a tool in progress.
 
-use super::arguments::{self, Form};
+use super::arguments;
 use super::cancel::CancelHandle;
+use super::form::Form;
 use crate::convert::{self, Unwritten};
 use crate::host::{CallId, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use serde::Serialize;

@@ -10,6 +10,7 @@ mod call;
 mod cancel;
 mod chain;
 mod eval_error;
+mod form;
 mod function;
 mod layer;
 mod names;

@@ -12,6 +12,9 @@ pub enum RegisterError {
     Name(String),
     /// The name is taken, perhaps in another spelling that means the same.
     Taken(String),
+    /// The tool of that name takes a type that is read from something else than a map of arguments, of that kind, so that
+    /// each call would fail.
+    Arguments(String, &'static str),
     /// A tool of that name is asynchronous, and this thread is not in a tokio runtime, which would run it.
     #[cfg(feature = "tokio")]
     NoRuntime(String),
@@ -27,6 +30,11 @@ impl fmt::Display for RegisterError {
                 )
             }
             RegisterError::Taken(name) => write!(f, "the name `{name}` is taken; give it another name"),
+            RegisterError::Arguments(name, kind) => write!(
+                f,
+                "`{name}` takes {kind}, and arguments are a map of names and values: let it take a struct with a field for \
+                 each argument, or `NoArguments`"
+            ),
             #[cfg(feature = "tokio")]
             RegisterError::NoRuntime(name) => write!(
                 f,

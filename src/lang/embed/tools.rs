@@ -1,14 +1,12 @@
 //! Tools as closures.
 
-use super::arguments::Form;
 use super::call::{Call, reply};
 use super::cancel::CancelHandle;
+use super::form::{Form, form_of};
 use super::names::{RegisterError, canonical_name, split_name};
-use crate::convert::is_tagged_inside;
 use crate::host::{Server, SystemClock, Tool, ToolCall, ToolError, ToolReply};
-use serde::de::value::Error as NoValue;
-use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
-use serde::{Serialize, forward_to_deserialize_any};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::sync::Arc;
@@ -125,8 +123,8 @@ impl<'w> Tools<'w> {
     /// Adds a tool, as [`tool`](Tools::tool) does.
     ///
     /// # Errors
-    /// Returns an error if the name is not of the form `server/tool`, if a program cannot write it, or if there is such a
-    /// tool, in any spelling that means the same.
+    /// Returns an error if the name is not of the form `server/tool`, if a program cannot write it, if there is such a tool,
+    /// in any spelling that means the same, or if `A` is not read from a map, such as a number or a list.
     ///
     /// ```
     /// use lispbox::lang::{Call, NoArguments, RegisterError, Tools};
@@ -262,6 +260,9 @@ impl<'w> Tools<'w> {
         run: Box<Run<'w>>,
     ) -> Result<&mut ToolEntry<'w>, RegisterError> {
         let (server, tool) = split_name(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
+        if let Form::Unfit(kind) = form {
+            return Err(RegisterError::Arguments(name.to_owned(), kind));
+        }
         let canonical = canonical_name(server, tool);
         if self.entries.iter().any(|entry| entry.canonical == canonical) {
             return Err(RegisterError::Taken(name.to_owned()));
@@ -529,44 +530,4 @@ fn late(call: &Call<'_>, runtime: &tokio::runtime::Handle) -> ToolReply {
         problem.push_str("; its runtime has one thread, and does nothing unless that is in `block_on`");
     }
     ToolReply::Error(call.error(crate::host::ToolErrorKind::Timeout, problem))
-}
-
-/// Returns the form of a type.
-fn form_of<A: DeserializeOwned>() -> Form {
-    let mut form = Form::Other;
-    let _ = A::deserialize(Asked(&mut form));
-    form
-}
-
-/// A deserializer that has no value; it notes what it is asked for.
-struct Asked<'f>(&'f mut Form);
-
-impl<'de> Deserializer<'de> for Asked<'_> {
-    type Error = NoValue;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoValue> {
-        if is_tagged_inside::<V>() {
-            *self.0 = Form::TaggedInside;
-        }
-        Err(NoValue::custom("no value"))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, NoValue> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, NoValue> {
-        *self.0 = Form::Struct(fields);
-        Err(NoValue::custom("no value"))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
-        tuple tuple_struct map enum identifier ignored_any
-    }
 }
