@@ -1,6 +1,7 @@
 //! The description of the error with which an evaluation ended.
 
 use super::error::ErrorCode;
+use super::foreign_text;
 use serde::{Deserialize, Serialize};
 
 /// The description of an error.
@@ -54,9 +55,10 @@ pub struct Failure {
     pub rendered: String,
 }
 
+/// The code and the message, without characters that control a terminal.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.error, self.message)
+        write!(f, "{}: {}", foreign_text::line(&self.error), foreign_text::printable(&self.message))
     }
 }
 

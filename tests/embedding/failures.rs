@@ -1,7 +1,7 @@
 //! What an application learns of a run that failed: where, and in words that can be shown.
 
 use crate::common::engine;
-use lispbox::lang::{Call, Engine, Failure, NoArguments, Session, Tools, World};
+use lispbox::lang::{Access, Call, Decision, Engine, Failure, NoArguments, Outcome, Session, ToolError, Tools, World};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -95,4 +95,48 @@ fn a_panic_of_a_type_of_the_application_names_the_type() {
         assert_eq!(outcome.into_result().expect_err("it panics").to_string(), message);
     }
     assert_eq!(session.run("(+ 1 1)").eval::<i64>(&world).expect("input").done(), Some(2));
+}
+
+#[test]
+fn words_of_the_application_do_not_control_a_terminal() {
+    const WORDS: &str = "a\u{1b}[2Jb\u{202e}c\nd";
+    const SHOWN: &str = "a\\u001b[2Jb\\u202ec\nd";
+    let mut tools = Tools::new();
+    tools.tool("t/failed", |_: NoArguments, _: &Call| -> Result<(), ToolError> { Err(ToolError::failed(WORDS)) });
+    tools.tool("t/panics", |_: NoArguments, _: &Call| -> Result<(), ToolError> { panic!("{WORDS}") });
+    for name in ["t/denied", "t/asked", "t/refused"] {
+        tools.tool(name, |_: serde_json::Value, _: &Call| Ok(()));
+    }
+    let seen = std::sync::Mutex::new(Vec::new());
+    let world = World::new(tools)
+        .on_request(|request| match request.tool {
+            "denied" => Access::Deny(WORDS.to_owned()),
+            "asked" | "refused" => Access::Ask(WORDS.to_owned()),
+            _ => Access::Allow,
+        })
+        .on_question(|question| match &*question.tool {
+            "refused" => Decision::Denied(WORDS.to_owned()),
+            _ => Decision::Pending,
+        })
+        .on_call(|call| seen.lock().expect("no panic here").push(call.to_string()));
+    let mut session = engine().session();
+    for (program, message) in [
+        ("(t/failed)", format!("ToolError: {SHOWN}")),
+        ("(t/panics)", format!("ToolPanic: `t/panics` panicked: {SHOWN}")),
+        ("(t/denied)", format!("ToolDenied: `t/denied` may not be called: {SHOWN}")),
+        ("(t/refused)", format!("ToolDenied: `t/refused` may not be called: {SHOWN}")),
+    ] {
+        let failure = session.run(program).eval::<()>(&world).expect("input").into_result().expect_err("it fails");
+        assert_eq!(failure.to_string(), message);
+        assert_eq!(format!("{}: {}", failure.error, failure.message), message, "for whoever shows the message alone");
+        assert!(failure.rendered.starts_with(&message.replace('\n', "\n> ")), "{}", failure.rendered);
+    }
+    // The error that a program makes itself.
+    let raised = session.run("(throw (ex-info \"a\u{1b}[2Jb\" {}))").eval::<()>(&world).expect("input");
+    assert_eq!(raised.into_result().expect_err("it fails").to_string(), "ExceptionInfo: a\\u001b[2Jb");
+    let asked = session.run("(t/asked {:to \"x\u{202e}y\"})").eval::<()>(&world).expect("input");
+    let Outcome::Suspended(run) = asked else { panic!("{asked:?}") };
+    let question = run.questions().next().expect("it waits").to_string();
+    assert_eq!(question, format!("t/asked {{\"to\":\"x\\u202ey\"}}, because {SHOWN}"));
+    assert!(seen.lock().expect("no panic here").iter().all(|line| !line.contains(['\u{1b}', '\u{202e}'])));
 }

@@ -8,6 +8,7 @@ use super::layer::Layer;
 use super::spans::RunSpan;
 use super::suspended::Suspended;
 use super::tools::{ToolEntry, Tools};
+use crate::foreign_text;
 use crate::host::panic_text;
 use crate::host::{
     CallId, Catalogue, Decision, Host, OsRandom, Question, SeededRandom, Server, SystemClock, TestClock, Tool,
@@ -155,7 +156,8 @@ impl CallReport {
 impl fmt::Display for CallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CallReport { id, server, tool, arguments, outcome, time, .. } = self;
-        write!(f, "{id} {server}/{tool} {arguments}: {outcome} after {}", crate::meter::time(*time))
+        let (name, arguments) = (foreign_text::qualified(server, tool), foreign_text::json_text(arguments.clone()));
+        write!(f, "{id} {name} {arguments}: {outcome} after {}", crate::meter::time(*time))
     }
 }
 
@@ -425,7 +427,7 @@ impl<'v, 'w> Visit<'v, 'w> {
         if let Some(checkpoints) = checkpoints
             && let Err(why) = checkpoints.before(&call.id)
         {
-            let name = crate::foreign_text::qualified(&call.server, &call.tool);
+            let name = foreign_text::qualified(&call.server, &call.tool);
             let problem = format!("`{name}` was not called, because the checkpoint before it failed: {why}");
             let reply = ToolReply::Error(ToolError::unavailable(problem));
             self.observe(&self.report(call, self.world.time(), &reply));

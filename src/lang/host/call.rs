@@ -1,6 +1,7 @@
 //! The identity of calls, and the decisions on them.
 
 use super::ToolReply;
+use crate::foreign_text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -107,7 +108,8 @@ pub struct Question {
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Question { server, tool, arguments, reason, .. } = self;
-        write!(f, "{server}/{tool} {arguments}, because {reason}")
+        let (name, arguments) = (foreign_text::qualified(server, tool), foreign_text::json_text(arguments.clone()));
+        write!(f, "{name} {arguments}, because {}", foreign_text::printable(reason))
     }
 }
 

@@ -371,9 +371,12 @@ impl Machine {
             ToolReply::Ask(_) => Err(Halt::Suspended.into()),
             ToolReply::Unapproved(what) => {
                 let name = name();
-                Err(Error::new("ToolNeedsApproval", format!("`{name}` needs a person's approval: {what}"))
-                    .about(&name)
-                    .into())
+                Err(Error::new(
+                    "ToolNeedsApproval",
+                    format!("`{name}` needs a person's approval: {}", foreign_text::printable(what)),
+                )
+                .about(&name)
+                .into())
             }
             ToolReply::Stopped => {
                 self.check_time()?;
@@ -385,14 +388,14 @@ impl Machine {
 
 /// The error for a call that the operator denies.
 fn denial(name: &str, rule: &str) -> Error {
-    Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(name)
+    Error::new("ToolDenied", format!("`{name}` may not be called: {}", foreign_text::printable(rule))).about(name)
 }
 
-/// Converts a host's failure to an error about `name`.
+/// Converts a host's failure to an error about `name`. Its words may be those of a page or of a process.
 fn tool_error(error: &ToolError, name: &str) -> Error {
-    let made = Error::new(error.kind.code(), error.message.clone()).about(name);
+    let made = Error::new(error.kind.code(), foreign_text::printable(&error.message)).about(name);
     match &error.suggestion {
-        Some(suggestion) => made.suggest(suggestion.clone()),
+        Some(suggestion) => made.suggest(foreign_text::printable(suggestion)),
         None => made,
     }
 }
