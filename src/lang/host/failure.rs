@@ -71,6 +71,7 @@ impl std::error::Error for ToolError {}
 /// assert_eq!(ErrorCode::from(ToolErrorKind::Timeout.code()), ErrorCode::ToolTimeout);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum ToolErrorKind {
     /// The tool answered with an error.
     Failed,
