@@ -13,7 +13,7 @@ use crate::host::{Host, HostAccess, NoHost};
 use crate::machine::{Core, Machine};
 use crate::meter::{self, Account, Limits, Meter};
 use crate::plan::{Input, Plan};
-use crate::reply::{Mark, Reply};
+use crate::reply::{Mark, Reply, Status};
 use crate::snapshot::EncodeError;
 use crate::span::{Source, SourceName};
 use crate::value::release;
@@ -77,6 +77,8 @@ pub(crate) struct Planned<'p> {
     pub(crate) inputs: &'p [String],
     /// True if the session keeps count of its suspended runs, so that each is resumed once.
     pub(crate) is_counted: bool,
+    /// Says of a resumed run that has failed in the form of its mark whether it waits again as before.
+    pub(crate) waits_again: &'p dyn Fn(&Reply) -> bool,
 }
 
 impl Session {
@@ -96,8 +98,16 @@ impl Session {
             _ => Ok(()),
         };
         let (name, from) = (name.as_deref(), from.as_deref());
-        let planned =
-            Planned { text: &program, forms: None, limits: &limits, name, from, inputs: &inputs, is_counted: false };
+        let planned = Planned {
+            text: &program,
+            forms: None,
+            limits: &limits,
+            name,
+            from,
+            inputs: &inputs,
+            is_counted: false,
+            waits_again: &|_| false,
+        };
         self.evaluate_with(&planned, &*host, &mut bind, None)
     }
 
@@ -134,7 +144,7 @@ impl Session {
         bind: &mut Bind<'_>,
         finish: Option<&mut Finish<'_>>,
     ) -> Reply {
-        let Planned { text, forms, limits, name, from, inputs, is_counted } = *planned;
+        let Planned { text, forms, limits, name, from, inputs, is_counted, waits_again } = *planned;
         let mut replied = Reply::default();
         let evaluated = |machine: &mut Machine| {
             let number = match from {
@@ -165,7 +175,11 @@ impl Session {
             let leaving = Leaving(&mut replied);
             let reply = &mut *leaving.0;
             evaluate(machine, &evaluated, bind, finish, reply);
+            // A form that has failed is undone, and the one of the mark is the first of those that are evaluated.
+            let is_undone = from.is_some_and(|mark| machine.core.form <= mark.form) && reply.status != Status::Ok;
+            let again = from.filter(|_| is_undone && reply.mark.is_none() && waits_again(reply));
             match &mut reply.mark {
+                _ if let Some(mark) = again => machine.core.wait_for(number, mark.turn),
                 Some(mark) => {
                     mark.program = number;
                     mark.inputs = from.map_or_else(Vec::new, |mark| mark.inputs.clone());
@@ -222,6 +236,7 @@ impl Session {
             from: None,
             inputs,
             is_counted: false,
+            waits_again: &|_| false,
         };
         let any = |name: &String| Input { name: name.clone(), value: None };
         self.plan_with(&run, |_| inputs.iter().map(any).collect(), &*host)

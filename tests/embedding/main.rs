@@ -15,6 +15,7 @@ mod policy;
 #[cfg(feature = "policy")]
 mod rehearsals;
 mod resuming;
+mod resuming_again;
 mod retrying;
 mod values;
 mod variants;

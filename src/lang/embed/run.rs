@@ -9,7 +9,7 @@ use super::suspended::Suspended;
 use super::world::{CallReport, Checkpoint, Checkpoints, Visit, World};
 use crate::convert::{self, ConvertError};
 use crate::effects::Attempt;
-use crate::error::{Halt, Signal};
+use crate::error::{ErrorCode, Halt, Signal};
 use crate::evaluation::Finish;
 use crate::failure::Failure;
 use crate::host::Host;
@@ -134,7 +134,8 @@ pub struct Report {
     pub calls: Vec<CallReport>,
     /// The resources spent.
     pub spent: Spent,
-    /// The run that waits for a person, if [`Run::reply`] was suspended.
+    /// The run that waits for a person, if [`Run::reply`] was suspended; also a run that waits as before, because its
+    /// [resumption](crate::Session::resume) has failed before it called anything.
     pub suspended: Option<Box<Suspended>>,
     /// The run, if it is [retryable](Run::retryable) and did not end well after it has made changes. A result that does not
     /// fit its type ([`EvalError::Result`]) is no good end either.
@@ -310,7 +311,16 @@ impl<'s, 'd> Run<'s, 'd> {
     pub fn plan(self, world: &World<'_>) -> Result<Plan, Box<Failure>> {
         let Run { session, program: Program { text, forms }, inputs, limits, name, .. } = self;
         let (forms, name) = (forms.as_deref(), name.as_deref());
-        let run = Planned { text: &text, forms, limits: &limits, name, from: None, inputs: &[], is_counted: true };
+        let run = Planned {
+            text: &text,
+            forms,
+            limits: &limits,
+            name,
+            from: None,
+            inputs: &[],
+            is_counted: true,
+            waits_again: &|_| false,
+        };
         // Data may have any value. A value of the language may hold functions, and the plan follows those.
         let inputs = |machine: &mut Machine| {
             let input = |(name, convert): (String, Input<'_>)| planned::Input { name, value: convert(machine).ok() };
@@ -428,7 +438,9 @@ impl<'s, 'd> Run<'s, 'd> {
         if let (Some(failure), Some(run)) = (&mut reply.failure, &suspended) {
             failure.rendered = run.explained();
         }
-        session.report.suspended = suspended;
+        if suspended.is_some() {
+            session.report.suspended = suspended;
+        }
         Ok(reply)
     }
 
@@ -472,6 +484,7 @@ impl<'s, 'd> Run<'s, 'd> {
             Ok(())
         };
         let span = RunSpan::open(name.as_deref());
+        let waiting = resumed.clone();
         let (from, logged) = match resumed {
             Some(Suspended { mark, log, .. }) => (Some(mark), log),
             None => (None, earlier),
@@ -493,6 +506,14 @@ impl<'s, 'd> Run<'s, 'd> {
         let recorder = Recorder::new(&visit, Arc::clone(&log)).within(bounds).asking_about_unknown();
         let is_logged = world.can_ask() || from.is_some() || checkpoint.is_some() || is_retryable || is_bounded;
         let host: &dyn Host = if is_logged { &recorder } else { &visit };
+        // A run whose call was refused has its answer, and one that can be attempted again goes on that way.
+        let is_again = Cell::new(false);
+        let waits_again = |reply: &Reply| {
+            let is_denied = reply.failure.as_ref().is_some_and(|failure| failure.code() == ErrorCode::ToolDenied);
+            let failed = is_retryable.then(|| FailedRun::of(reply.status, program.text(), &limits, &log)).flatten();
+            is_again.set(failed.is_none() && !is_denied && !visit.has_calls());
+            is_again.get()
+        };
         let planned = Planned {
             text: program.text(),
             forms: program.forms.as_deref(),
@@ -501,6 +522,7 @@ impl<'s, 'd> Run<'s, 'd> {
             from: from.as_ref(),
             inputs: &names,
             is_counted: true,
+            waits_again: &waits_again,
         };
         let mut reply = session.evaluate_with(&planned, host, &mut bind, finish);
         let suspended = reply
@@ -515,7 +537,7 @@ impl<'s, 'd> Run<'s, 'd> {
             defined: defined.clone(),
             calls: visit.into_calls(),
             spent: *spent,
-            suspended: None,
+            suspended: waiting.filter(|_| is_again.get()).map(Box::new),
             failed: is_retryable.then(|| FailedRun::of(end, program.text(), &limits, &log)).flatten(),
             unstored: unstored.lock().unwrap_or_else(PoisonError::into_inner).take(),
         };

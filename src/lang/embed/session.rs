@@ -226,6 +226,10 @@ impl Session {
     ///
     /// If the program takes another course than before, for instance because an atom has changed, the run fails with the
     /// code `ReplayDiverged` before anything is called.
+    ///
+    /// A resumption that ends before it has called anything, because it was cancelled, has exceeded a limit or has failed
+    /// otherwise than by a refusal, leaves the run waiting: [`Report::suspended`](crate::Report::suspended) has it, and it
+    /// may be resumed again.
     pub fn resume<'d>(&mut self, run: impl Into<Suspended>) -> Run<'_, 'd> {
         Run::resumed(self, run.into())
     }

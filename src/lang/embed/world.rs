@@ -375,6 +375,11 @@ impl<'v, 'w> Visit<'v, 'w> {
         Visit { plan, ..self }
     }
 
+    /// Returns whether a call was made.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Returns the records of the calls that were made, in the order in which they ended.
     pub(crate) fn into_calls(self) -> Vec<CallReport> {
         self.calls.into_inner().unwrap_or_else(PoisonError::into_inner)
