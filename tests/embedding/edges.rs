@@ -3,9 +3,11 @@
 use crate::common::engine;
 use crate::values::echo;
 use lispbox::lang::value::Value;
-use lispbox::lang::{Call, EvalError, ToolError, Tools, World};
+use lispbox::lang::{Call, EvalError, NoArguments, ToolError, Tools, World};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Instant;
 
@@ -128,4 +130,40 @@ fn a_tool_must_not_have_the_name_of_a_function_of_the_language() {
     let mut tools = Tools::new();
     tools.tool("time/zone-of-office", |_: Json, _: &Call| -> Result<i64, ToolError> { Ok(1) });
     assert_eq!(read::<i64>("(time/zone-of-office)", &World::new(tools)), Ok(1));
+}
+
+#[test]
+fn no_entry_of_a_map_is_lost_where_two_keys_are_the_same_text() {
+    let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("it is JSON");
+    #[derive(Serialize)]
+    struct Order {
+        id: u64,
+        #[serde(flatten)]
+        rest: BTreeMap<&'static str, u64>,
+    }
+    let order = || Order { id: 1, rest: BTreeMap::from([("id", 2)]) };
+    let mut tools = Tools::new();
+    tools.tool("t/raw", |_: NoArguments, _: &Call| Ok([raw("{\"a\":1,\"a\":2}")]));
+    tools.tool("t/order", |_: NoArguments, _: &Call| Ok(order()));
+    tools.tool("t/fine", |_: NoArguments, _: &Call| Ok(Order { id: 1, rest: BTreeMap::from([("total", 2)]) }));
+    let world = World::new(tools);
+    let twice = "the key `a` occurs twice in an object of the raw JSON";
+    let mut session = engine().session();
+    for text in ["{\"a\":1,\"a\":2}", "[{\"b\":{\"a\":1,\"\\u0061\":[]}}]"] {
+        let error = session.run("data").data(&raw(text)).eval::<Value>(&world).expect_err("a key occurs twice");
+        assert!(error.to_string().ends_with(twice), "{error}");
+    }
+    let data = raw("[{\"a\":{\"a\":1}},{\"a\":2}]");
+    let shown = session.run("(pr-str data)").data(&data).eval::<String>(&world).expect("it is data").done();
+    assert_eq!(shown.as_deref(), Some("[{:a {:a 1}} {:a 2}]"));
+    let error = session.run("data").data(&order()).eval::<Value>(&world).expect_err("a key occurs twice");
+    assert!(error.to_string().ends_with("the key :id occurs twice"), "{error}");
+    for (program, problem) in [("(t/raw)", twice), ("(t/order)", "two keys of the map mean `id`")] {
+        let error = read::<Value>(program, &world).expect_err("a key occurs twice");
+        assert!(error.starts_with("ToolError: `t/") && error.ends_with(problem), "{error}");
+    }
+    assert_eq!(read::<u64>("(:total (t/fine))", &world), Ok(2));
+    // The other way.
+    let error = read::<Box<RawValue>>("[{:a 1 \"a\" 2}]", &world).map(|_| ()).expect_err("two keys are one in JSON");
+    assert!(error.ends_with("two keys of the map mean `a`"), "{error}");
 }

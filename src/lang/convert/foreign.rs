@@ -3,6 +3,7 @@
 
 use super::ConvertError;
 use super::to_text::to_json;
+use super::unique::repeated_key;
 use crate::json::survives;
 use crate::value::Value;
 use crate::value::decimal::{read, read_integer};
@@ -27,6 +28,17 @@ pub(super) fn number(text: &str) -> Option<Value> {
     match text.parse::<f64>() {
         Ok(double) if survives(text) => Some(Value::Float(double)),
         _ => Some(Value::Decimal(Arc::new(read(text)?))),
+    }
+}
+
+/// Checks a raw text, of which a reader would keep the last of two entries with the same key.
+///
+/// # Errors
+/// Returns an error that names such a key.
+pub(super) fn check_raw(text: &str) -> Result<(), ConvertError> {
+    match repeated_key(text) {
+        Some(key) => Err(ConvertError::new(format!("the key `{key}` occurs twice in an object of the raw JSON"))),
+        None => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ mod plain;
 mod scalars;
 mod to_text;
 mod to_value;
+mod unique;
 
 pub(crate) use dropped::{dropped, is_tagged_inside};
 pub use error::ConvertError;

@@ -12,6 +12,7 @@ use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
+use std::collections::HashSet;
 
 /// The reason why a result is not serialized.
 pub(crate) enum Unwritten {
@@ -192,10 +193,13 @@ impl Writer {
         if !is_record {
             self.mark('M');
         }
+        // A keyword and a string may be the same text; with marks they are told apart.
+        let mut seen = if self.marks { None } else { Some(HashSet::new()) };
         self.out.push(if is_record { '{' } else { '[' });
         for (at, (key, value)) in map.iter().enumerate() {
             self.separate(at == 0);
             match key.as_text().filter(|_| is_record) {
+                Some(text) if seen.as_mut().is_some_and(|seen| !seen.insert(text)) => return Err(twice(text)),
                 Some(text) => self.string(text)?,
                 None => self.value(key)?,
             }
@@ -353,7 +357,7 @@ impl<'w> Serializer for &'w mut Writer {
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'w>, ConvertError> {
         let start = self.out.len();
-        Ok(Entries { parts: Parts::begin(self, "{", "}", None)?, start, is_record: true, key: String::new() })
+        Ok(Entries { parts: Parts::begin(self, "{", "}", None)?, start, is_record: true, keys: Vec::new() })
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Parts<'w>, ConvertError> {
@@ -425,7 +429,11 @@ impl<'w> Parts<'w> {
     /// Writes the only field of a number or a raw text of `serde_json`.
     fn foreign<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Done {
         let text = text_of(value)?;
-        if name == foreign::NUMBER { self.writer.number(&text) } else { self.writer.raw(&text) }
+        if name == foreign::NUMBER {
+            return self.writer.number(&text);
+        }
+        foreign::check_raw(&text)?;
+        self.writer.raw(&text)
     }
 
     fn finish(self) -> Done {
@@ -477,14 +485,19 @@ macro_rules! fields {
 
 fields! { SerializeStruct SerializeStructVariant }
 
+/// The error for a map of which one entry would be lost.
+fn twice(key: &str) -> ConvertError {
+    ConvertError::new(format!("two keys of the map mean `{key}`"))
+}
+
 /// A map that is being written: an object if its keys are text, otherwise a marked array of keys and values.
 struct Entries<'w> {
     parts: Parts<'w>,
     /// The place of its bracket.
     start: usize,
     is_record: bool,
-    /// The key of the current entry, as it is written.
-    key: String,
+    /// The keys so far, as they are written.
+    keys: Vec<String>,
 }
 
 impl SerializeMap for Entries<'_> {
@@ -496,28 +509,34 @@ impl SerializeMap for Entries<'_> {
         writer.separate(self.parts.count == 0);
         let at = writer.out.len();
         key.serialize(&mut *writer)?;
-        self.key = writer.out[at..].to_owned();
-        let is_text = self.key.starts_with('"');
+        let key = writer.out[at..].to_owned();
+        let is_text = key.starts_with('"');
         if self.parts.count == 0 && !is_text {
             (self.is_record, self.parts.end) = (false, "]");
             writer.out.truncate(self.start);
             writer.mark('m');
             writer.out.push('[');
-            writer.out.push_str(&self.key);
+            writer.out.push_str(&key);
         }
         if self.is_record && !is_text {
             return Err(ConvertError::new("a map has either texts as keys, or no texts"));
         }
+        self.keys.push(key);
         self.parts.count += 1;
         writer.raw(if self.is_record { ":" } else { "," })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        let key = &self.key;
+        let key = self.keys.last().map_or("", String::as_str);
         value.serialize(&mut *self.parts.writer).map_err(|error| error.at_key(key.trim_matches('"')))
     }
 
     fn end(self) -> Done {
+        // A struct with flattened fields may have two of the same name.
+        let mut seen = HashSet::with_capacity(self.keys.len());
+        if let Some(key) = self.keys.iter().find(|key| !seen.insert(key.as_str())) {
+            return Err(twice(key.trim_matches('"')));
+        }
         self.parts.finish()
     }
 }

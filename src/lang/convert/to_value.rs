@@ -5,6 +5,7 @@ use super::to_text::{text_of, widened};
 use super::{ConvertError, foreign, pass};
 use crate::json;
 use crate::machine::Machine;
+use crate::meter;
 use crate::value::Value;
 use crate::value::map::{Map, record_key};
 use crate::value::shape::Shape;
@@ -426,6 +427,7 @@ impl<'b, 'm> Fields<'b, 'm> {
             let text = text_of(value)?;
             let read = if name == foreign::RAW {
                 building.machine.reserve(text.len() as u64)?;
+                meter::outside(|| foreign::check_raw(&text))?;
                 Some(json::parse(building.machine, &text)?)
             } else {
                 foreign::number(&text)
