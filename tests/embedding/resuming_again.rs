@@ -153,3 +153,22 @@ fn a_run_that_waits_again_can_be_discarded() {
     assert!(matches!(session.resume(*run).eval::<String>(&world), Err(EvalError::AlreadyResumed(1))));
     assert_eq!(session.bindings(), 0);
 }
+
+#[test]
+fn data_of_a_resumption_replaces_that_of_its_run() {
+    let sent = Sent::default();
+    let world = World::new(tools(&sent));
+    let mut session = engine().session();
+    let program = "(def first data) (do (mail/send {:to \"eve\"}) (str first \" \" data))";
+    let run = approved(&mut session, program, &world);
+    let outcome = session.resume(run).data("bob").eval::<String>(&world).expect("input");
+    assert_eq!(outcome.done().as_deref(), Some("ann bob"));
+    // What a call was approved with is not replaced.
+    let run = approved(&mut session, "(mail/send {:to data})", &world);
+    let outcome = session.resume(run).data("bob").eval::<String>(&world).expect("input");
+    assert_eq!(outcome.into_result().expect_err("it is another mail").code(), ErrorCode::ReplayDiverged);
+    let run = session.report().suspended.clone().expect("it waits");
+    let outcome = session.resume(*run).eval::<String>(&world).expect("input");
+    assert_eq!(outcome.done().as_deref(), Some("sent to ann"));
+    assert_eq!(*sent.lock().expect("no panic here"), ["eve", "ann"]);
+}
