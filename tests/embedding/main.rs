@@ -5,6 +5,7 @@ mod common;
 
 mod arguments;
 mod edges;
+mod elsewhere;
 mod examples;
 mod failures;
 #[cfg(feature = "server")]

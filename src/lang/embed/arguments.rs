@@ -7,8 +7,10 @@ use crate::foreign_text;
 use crate::host::{ToolError, ToolErrorKind};
 use crate::meter;
 use crate::value::Value;
+use crate::value::map::Map;
 use crate::value::names::canonical;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// Most names that a message lists.
 const LISTED: usize = 12;
@@ -35,7 +37,8 @@ pub(super) fn read<A: DeserializeOwned>(arguments: &Value, form: Form, name: &st
             let room = meter::bytes(room);
             return error(format!("the arguments of `{name}` take more than the {room} of memory that are left"), None);
         }
-        explain(&unfit, &keys, name)
+        let error = explain(&unfit, &keys, name);
+        ToolError { suggestion: error.suggestion.or_else(|| left_out::<A>(arguments, &unfit, room)), ..error }
     })?;
     if let (Form::TaggedInside, Value::Map(map)) = (form, arguments)
         && let Some(unknown) = convert::dropped::<A>(map, room)
@@ -43,6 +46,18 @@ pub(super) fn read<A: DeserializeOwned>(arguments: &Value, form: Form, name: &st
         return Err(error(format!("`{name}` has no argument `{unknown}` beside the others that it was given"), None));
     }
     Ok(read)
+}
+
+/// Suggests to leave an argument out that is nil and does not fit, if the others fit without it: nil is no value of the
+/// type, and a default is only for an argument that is not there.
+fn left_out<A: DeserializeOwned>(arguments: &Value, unfit: &ConvertError, room: u64) -> Option<String> {
+    let (Value::Map(map), place) = (arguments, unfit.place()) else { return None };
+    let is_it = |key: &Value| key.as_text().is_some_and(|key| is_among(key, &[&place]));
+    map.iter().find(|(key, value)| value.is_nil() && is_it(key))?;
+    let given = map.iter().filter(|(_, value)| !value.is_nil());
+    let given: Map = given.map(|(key, value)| (key.clone(), value.clone())).collect();
+    convert::from_plain_strictly::<A>(&Value::Map(Arc::new(given)), room).ok()?;
+    Some(format!("`{place}` may be left out"))
 }
 
 /// Returns whether a key is one of these names, in any spelling.
