@@ -4,23 +4,24 @@
 //! ```sh
 //! cargo run --example assistant -- assistant.db 127.0.0.1:8080
 //! curl --data '(def open (orders/find :status "open"))' http://127.0.0.1:8080/users/ann/programs
-//! curl --data '(map :id open)' http://127.0.0.1:8080/users/ann/programs
 //! curl --data '(mail/send {:to "bob@example.org" :text "hello"})' http://127.0.0.1:8080/users/ann/programs
 //! curl http://127.0.0.1:8080/users/ann/runs
 //! curl --data 'approve' http://127.0.0.1:8080/users/ann/runs/3
 //! curl --data '(corrected program)' http://127.0.0.1:8080/users/ann/retries
+//! curl http://127.0.0.1:8080/metrics
 //! ```
 //!
-//! A program whose call a person has to approve waits in the database, for days if need be. It goes on when the user has
-//! decided, in any process, and each mail is sent once. A program that fails after it has sent a mail is stored too: a
-//! corrected one goes on with it, and does not send that mail again.
+//! A program whose call the user has to approve waits in the database. It goes on after the decision, in any process, and
+//! each mail is sent once; `always` also allows the same mails for an hour. A program that fails after it has sent a mail is
+//! stored too: a corrected one goes on with it, and does not send that mail again. `POST /users/ann/plans` says what a
+//! program can call, and `/rehearsals` collects its mails as a run that waits.
 //!
 //! The response is the record of the evaluation as JSON; its field `text` is for the model. In this example the path
 //! names the user; a real back end takes the user from its login.
 
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -31,7 +32,10 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::get, routing::post};
-use lispbox::lang::{CancelHandle, Engine, FailedRun, Limits, Metered, Question, Reply, Session, Suspended, World};
+use lispbox::lang::{
+    CallReport, CancelHandle, Engine, FailedRun, Limits, Metered, Question, Session, Suspended, World,
+};
+use lispbox::policy::{GrantTerms, Monitor, Policy, Rehearsal};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as Turn, Semaphore};
@@ -44,6 +48,14 @@ static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System)
 const RUNNING: usize = 8;
 /// Maximum time that a program waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The rules: the user is asked about each mail, and no text of others names a recipient without a word of it.
+const POLICY: &str = r#"{
+    "ask": ["mail/send"],
+    "trusted": ["orders/*"],
+    "guards": [{"tool": "mail/send", "argument": "to", "from": ["orders/*", "program"]}],
+    "limits": [{"tools": "mail/send", "per_minute": 20}]
+}"#;
 
 /// The limits of a program.
 fn limits() -> Limits {
@@ -66,21 +78,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
     )?;
     let back_end = BackEnd {
         engine: Engine::builder().build()?,
+        policy: Arc::new(Policy::read(POLICY)?),
+        counts: Mutex::default(),
         database: Mutex::new(database),
         turns: Mutex::default(),
         running: Arc::new(Semaphore::new(RUNNING)),
     };
     let other = || async {
-        let message = "expected POST /users/{user}/programs or /users/{user}/retries with the program as body, GET \
-                       /users/{user}/runs, or POST /users/{user}/runs/{number} with `approve` or `deny REASON`"
-            .to_string();
-        Refused(StatusCode::NOT_FOUND, "BadRequest", message)
+        let message = "expected POST /users/{user}/programs, /plans, /rehearsals or /retries with the program as body, GET \
+                       /users/{user}/runs, or POST /users/{user}/runs/{number} with `approve`, `always` or `deny REASON`";
+        Refused(StatusCode::NOT_FOUND, "BadRequest", message.to_owned())
     };
     let router = Router::new()
-        .route("/users/{user}/programs", post(program))
-        .route("/users/{user}/retries", post(retry))
+        .route("/users/{user}/programs", post(|back_end, user, body| program(back_end, user, body, Work::Program)))
+        .route("/users/{user}/plans", post(|back_end, user, body| program(back_end, user, body, Work::Plan)))
+        .route("/users/{user}/rehearsals", post(|back_end, user, body| program(back_end, user, body, Work::Rehearsal)))
+        .route("/users/{user}/retries", post(|back_end, user, body| program(back_end, user, body, Work::Retry)))
         .route("/users/{user}/runs", get(runs))
         .route("/users/{user}/runs/{number}", post(decision))
+        .route("/metrics", get(metrics))
         .fallback(other)
         .method_not_allowed_fallback(other)
         .with_state(Arc::new(back_end));
@@ -92,6 +108,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// State shared by all requests.
 struct BackEnd {
     engine: Arc<Engine>,
+    policy: Arc<Policy>,
+    /// The calls so far, by tool and outcome.
+    counts: Mutex<BTreeMap<String, u64>>,
     database: Mutex<Connection>,
     /// One lock per user, so that at most one evaluation of a user runs at a time.
     turns: Mutex<HashMap<String, Weak<Turn<()>>>>,
@@ -125,57 +144,64 @@ fn as_json(value: Value) -> impl IntoResponse {
 /// The work of an evaluation.
 enum Work {
     Program(String),
+    /// Says what the program can call.
+    Plan(String),
+    /// Collects the changes that the program would make.
+    Rehearsal(String),
     /// Goes on with the program that failed last, corrected.
     Retry(String),
-    /// Continues the suspended run of that number with the decision of the user: `None`, or the reason to deny its calls.
-    Run(u32, Option<String>),
+    /// Continues the suspended run of that number with the decision of the user.
+    Run(u32, Choice),
+}
+
+enum Choice {
+    Approve,
+    Always,
+    Deny(String),
 }
 
 type Body = Result<String, StringRejection>;
+type Shared = State<Arc<BackEnd>>;
 
 fn text(body: Body) -> Result<String, Refused> {
     body.map_err(|problem| Refused(problem.status(), "BadRequest", problem.body_text()))
 }
 
 async fn program(
-    State(back_end): State<Arc<BackEnd>>,
+    State(back_end): Shared,
     Path(user): Path<String>,
-    program: Body,
+    body: Body,
+    work: fn(String) -> Work,
 ) -> Result<Response, Refused> {
-    evaluated(back_end, user, Work::Program(text(program)?)).await
-}
-
-async fn retry(
-    State(back_end): State<Arc<BackEnd>>,
-    Path(user): Path<String>,
-    program: Body,
-) -> Result<Response, Refused> {
-    evaluated(back_end, user, Work::Retry(text(program)?)).await
+    evaluated(back_end, user, work(text(body)?)).await
 }
 
 async fn decision(
-    State(back_end): State<Arc<BackEnd>>,
+    State(back_end): Shared,
     Path((user, number)): Path<(String, u32)>,
-    decision: Body,
+    body: Body,
 ) -> Result<Response, Refused> {
-    let denied = match text(decision)?.trim() {
-        "approve" => None,
-        other => match other.strip_prefix("deny") {
-            Some(reason) => Some(reason.trim().to_owned()),
-            None => {
-                return Err(Refused(
-                    StatusCode::BAD_REQUEST,
-                    "BadRequest",
-                    format!("expected `approve`, got {other:?}"),
-                ));
-            }
-        },
+    let body = text(body)?;
+    let choice = match (body.trim(), body.trim().strip_prefix("deny")) {
+        ("approve", _) => Choice::Approve,
+        ("always", _) => Choice::Always,
+        (_, Some(reason)) => Choice::Deny(reason.trim().to_owned()),
+        (other, None) => {
+            let message = format!("expected `approve`, `always` or `deny REASON`, got {other:?}");
+            return Err(Refused(StatusCode::BAD_REQUEST, "BadRequest", message));
+        }
     };
-    evaluated(back_end, user, Work::Run(number, denied)).await
+    evaluated(back_end, user, Work::Run(number, choice)).await
+}
+
+/// The numbers of calls, as Prometheus reads them.
+async fn metrics(State(back_end): Shared) -> String {
+    let counts = back_end.counts.lock().unwrap_or_else(PoisonError::into_inner);
+    counts.iter().map(|(labels, count)| format!("assistant_calls_total{{{labels}}} {count}\n")).collect()
 }
 
 /// Lists the calls on which a user has to decide.
-async fn runs(State(back_end): State<Arc<BackEnd>>, Path(user): Path<String>) -> Result<Response, Refused> {
+async fn runs(State(back_end): Shared, Path(user): Path<String>) -> Result<Response, Refused> {
     let asked = |question: &Question| question.to_string();
     let run =
         |run: Suspended| json!({"run": run.number(), "questions": run.questions().map(asked).collect::<Vec<_>>()});
@@ -199,10 +225,7 @@ async fn evaluated(back_end: Arc<BackEnd>, user: String, work: Work) -> Result<R
         let _places = places;
         back_end.evaluate(work, &user, &cancel)
     });
-    let reply = evaluation.await.map_err(internal)??;
-    let mut record = serde_json::to_value(&reply).map_err(internal)?;
-    record["text"] = json!(reply.text(limits().output));
-    Ok(as_json(record).into_response())
+    Ok(as_json(evaluation.await.map_err(internal)??).into_response())
 }
 
 impl BackEnd {
@@ -216,45 +239,79 @@ impl BackEnd {
         })
     }
 
-    /// Restores the user's session from its text, runs a program in it, and stores the changes.
-    fn evaluate(&self, work: Work, user: &str, cancel: &CancelHandle) -> Result<Reply, Refused> {
-        let (mut session, version) = match self.read(user)? {
-            Some((version, text)) => (self.engine.restore(&text).map_err(internal)?, version),
-            None => (self.engine.session(), 0),
+    /// The audit log, and the metrics.
+    fn called(&self, user: &str, call: &CallReport) {
+        eprintln!("{user}: {call}");
+        let labels = format!("tool=\"{}/{}\",outcome=\"{}\"", call.server, call.tool, call.outcome);
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(labels).or_default() += 1;
+    }
+
+    /// Restores the user's session and its monitor from their text, runs a program, and stores the changes.
+    fn evaluate(&self, work: Work, user: &str, cancel: &CancelHandle) -> Result<Value, Refused> {
+        let (mut session, monitor, version) = match self.read(user)? {
+            Some((version, text)) => {
+                let (session, monitor) = Monitor::restore(&self.policy, &self.engine, &text).map_err(internal)?;
+                (session, monitor, version)
+            }
+            None => (self.engine.session(), Monitor::new(&self.policy), 0),
         };
-        let before = session.changes();
-        // The audit log.
-        let world = World::new(tools::of(user)).cancelled_by(cancel).on_call(|call| eprintln!("{user}: {call}"));
+        let (before, rehearsal) = ((session.changes(), monitor.changes()), Rehearsal::default());
+        let world = World::new(tools::of(user))
+            .cancelled_by(cancel)
+            .on_progress(|progress| eprintln!("{user}: {}: {}", progress.tool, progress.message))
+            .on_call(|call| self.called(user, call));
+        let (world, is_rehearsal) = match work {
+            Work::Rehearsal(_) => (world.layer(Monitor::rehearsing(&monitor, &rehearsal)), true),
+            _ => (world.layer(&monitor), false),
+        };
+        let mut copy = if is_rehearsal { Some(session.fork()) } else { None };
         let (mut resumed, is_retry) = (None, matches!(work, Work::Retry(_)));
         let run = match work {
-            Work::Program(program) => session.run(program).limits(limits()),
+            Work::Plan(program) => {
+                let plan = session.run(program).limits(limits()).plan(&world);
+                return Ok(plan.map_or_else(|failure| json!({"text": failure.rendered}), |plan| json!(plan)));
+            }
+            Work::Program(program) | Work::Rehearsal(program) => {
+                copy.as_mut().unwrap_or(&mut session).run(program).limits(limits()).retryable()
+            }
             Work::Retry(program) => {
                 let failed = FailedRun::decode(&self.claim("failed", user, 0)?).map_err(internal)?;
                 let checkpoint = |run: &Suspended| self.checkpoint("failed", user, run);
                 session.retry(failed, program).limits(limits()).checkpoint(checkpoint)
             }
-            Work::Run(number, denied) => {
+            Work::Run(number, choice) => {
                 let mut run = Suspended::decode(&self.claim("run", user, number)?).map_err(internal)?;
                 let unknown: Vec<_> = run.unknown().cloned().collect();
-                for Question { id, .. } in run.questions().cloned().collect::<Vec<_>>() {
+                for question in run.questions().cloned().collect::<Vec<_>>() {
                     // The process may have died during the call: the user has looked whether it was made.
-                    match (&denied, unknown.contains(&id)) {
-                        (None, false) => run.approve(&id).map_err(internal)?,
-                        (None, true) => run.did_not_happen(&id).map_err(internal)?,
-                        (Some(reason), false) => run.deny(&id, reason).map_err(internal)?,
-                        (Some(told), true) => run.happened(&id, told).map_err(internal)?,
+                    match (&choice, unknown.contains(&question.id)) {
+                        (Choice::Deny(reason), false) => run.deny(&question.id, reason).map_err(internal)?,
+                        (Choice::Deny(told), true) => run.happened(&question.id, told).map_err(internal)?,
+                        (_, true) => run.did_not_happen(&question.id).map_err(internal)?,
+                        (_, false) => run.approve(&question.id).map_err(internal)?,
+                    }
+                    if matches!(choice, Choice::Always) {
+                        let period = Duration::from_secs(3_600);
+                        let terms = GrantTerms { period, count: None, is_for_these_arguments: true };
+                        monitor.grant(&question, terms, user).map_err(internal)?;
                     }
                 }
                 resumed = Some(number);
-                session.resume(run).checkpoint(|run| self.checkpoint("run", user, run))
+                session.resume(run).checkpoint(|run| self.checkpoint("run", user, run)).retryable()
             }
         };
-        let reply = run.retryable().reply(&world).map_err(internal)?;
+        let reply = run.reply(&world).map_err(internal)?;
+        let changes = if is_rehearsal { rehearsal.propose(&mut session).map_err(internal)? } else { None };
+        let waits = changes.or_else(|| session.report().suspended.as_deref().cloned());
         // Stored after an error or a cancellation too, because the preceding forms have taken effect.
-        if session.changes() != before || resumed.is_some() || is_retry || session.report().failed.is_some() {
-            self.write(user, version, &mut session, resumed, is_retry)?;
+        let is_changed = (session.changes(), monitor.changes()) != before;
+        if is_changed || resumed.is_some() || is_retry || session.report().failed.is_some() {
+            let text = monitor.encode(&mut session).map_err(internal)?;
+            self.write(user, (version, text), waits.as_ref(), &session, resumed, is_retry)?;
         }
-        Ok(reply)
+        let mut record = serde_json::to_value(&reply).map_err(internal)?;
+        record["text"] = json!(reply.text(limits().output));
+        Ok(record)
     }
 
     /// Returns the runs of a user that wait.
@@ -300,12 +357,12 @@ impl BackEnd {
     fn write(
         &self,
         user: &str,
-        known: i64,
-        session: &mut Session,
+        (known, text): (i64, String),
+        waits: Option<&Suspended>,
+        session: &Session,
         resumed: Option<u32>,
         is_retry: bool,
     ) -> Result<(), Refused> {
-        let text = session.encode().map_err(internal)?;
         let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = database.transaction()?;
         let row = "INSERT INTO session VALUES (?1, ?2 + 1, ?3) ON CONFLICT (user)
@@ -315,7 +372,7 @@ impl BackEnd {
             return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
         }
         transaction.execute("DELETE FROM run WHERE user = ?1 AND number = ?2", (user, resumed))?;
-        if let Some(run) = &session.report().suspended {
+        if let Some(run) = waits {
             transaction.execute("INSERT INTO run VALUES (?1, ?2, ?3, 0)", (user, run.number(), run.encode()))?;
         }
         match &session.report().failed {

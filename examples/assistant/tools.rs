@@ -3,6 +3,7 @@
 use lispbox::lang::{Call, ToolError, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,7 +41,9 @@ pub fn of(user: &str) -> Tools<'_> {
     };
     tools.tool("orders/find", find).doc("The user's orders, all or those of a status: `open` or `paid`.").read_only();
     // Stands in for a request to another service.
-    let search = move |search: SearchMail, _: &Call| async move {
+    let search = async move |search: SearchMail, call: &Call| {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        call.progress(1.0, Some(1.0), "the folder is read");
         let mails = [("ann", "Invoice 1"), ("ann", "Lunch?"), ("bob", "Invoice 3")];
         let found = mails.into_iter().filter(|(owner, subject)| *owner == user && subject.contains(&search.query));
         Ok::<_, ToolError>(found.map(|(_, subject)| json!({"subject": subject})).collect::<Value>())
@@ -51,7 +54,7 @@ pub fn of(user: &str) -> Tools<'_> {
             false => Err(ToolError::failed(format!("`{}` is no address", mail.to))),
         }
     };
-    tools.tool("mail/send", send).doc("Sends a mail; the user is asked first.").writes().needs_approval();
+    tools.tool("mail/send", send).doc("Sends a mail; the user is asked first.").writes();
     tools.async_tool("mail/search", search).doc("The user's mails with a text in their subject.").read_only();
     tools
 }

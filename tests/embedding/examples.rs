@@ -191,6 +191,40 @@ mod assistant {
     }
 
     #[test]
+    fn plans_rehearsals_grants_guards_and_metrics_are_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = start(&folder.path().join("assistant.db"));
+        let send = |to: &str| format!("(mail/send {{:to \"{to}\" :text \"hello\"}})");
+        let post = |what: &str, text: &str| {
+            server.request("POST", &format!("/users/ann/{what}"), "", text.as_bytes()).message()
+        };
+        let runs = || server.request("GET", "/users/ann/runs", "", b"").message();
+        let plan = post("plans", &format!("(mail/search \"a\") {}", send("bob@example.org")));
+        let calls: Vec<_> = plan["calls"].as_array().into_iter().flatten().map(|call| &call["tool"]).collect();
+        assert_eq!(calls, ["search", "send"], "{plan}");
+        // What is rehearsed waits, and is made once; then such mails need no decision.
+        let rehearsed = post("rehearsals", &format!("(orders/find) {}", send("bob@example.org")));
+        assert_eq!(rehearsed["status"], "ok", "{rehearsed}");
+        let waiting = runs();
+        let run = &waiting[0]["run"];
+        assert!(waiting[0]["questions"][0].as_str().is_some_and(|text| text.contains("bob@example.org")), "{waiting}");
+        let made = post(&format!("runs/{run}"), "always");
+        assert_eq!((&made["status"], runs()), (&json!("ok"), json!([])), "{made}");
+        let sent = post("programs", &send("bob@example.org"));
+        assert_eq!(sent["json"], json!("sent 5 characters to bob@example.org"), "{sent}");
+        // A recipient that the model may have found in a mail.
+        post("programs", "(mail/search \"Invoice\")");
+        assert_eq!(post("programs", &send("eve@example.com"))["status"], "suspended");
+        let waiting = runs();
+        let question = waiting[0]["questions"][0].as_str().unwrap_or_default().to_owned();
+        assert!(question.contains("eve@example.com") && question.contains("`to`"), "{question}");
+        let denied = post(&format!("runs/{}", waiting[0]["run"]), "deny it was not me");
+        assert!(denied["text"].as_str().is_some_and(|text| text.contains("it was not me")), "{denied}");
+        let metrics = server.request("GET", "/metrics", "", b"").body;
+        assert!(metrics.contains("assistant_calls_total{tool=\"mail/send\",outcome=\"ok\"} 2\n"), "{metrics}");
+    }
+
+    #[test]
     fn programs_of_a_user_take_turns() {
         let folder = tempfile::tempdir().expect("a folder");
         let server = start(&folder.path().join("assistant.db"));
