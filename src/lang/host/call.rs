@@ -4,6 +4,7 @@ use super::ToolReply;
 use crate::foreign_text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// assert_eq!(id.to_string(), "2/0/1");
 /// assert_eq!("2/0/1".parse(), Ok(id));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallId {
     /// Ordinal of the top-level form, from 0.
     pub form: u32,
@@ -27,6 +28,14 @@ pub struct CallId {
     pub branch: Vec<u32>,
     /// Ordinal of the host call within that branch of that form, from 0.
     pub ordinal: u32,
+}
+
+/// The identity of a call is looked up a dozen times while the call is made: it is hashed in as few parts as possible.
+impl Hash for CallId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.form) << 32 | u64::from(self.ordinal));
+        self.branch.iter().for_each(|step| state.write_u32(*step));
+    }
 }
 
 /// The form, the branch and the ordinal, such as `2/0.3/1`; the branch may be empty.
