@@ -5,29 +5,27 @@
 
 mod accounting;
 mod bindings;
-mod branch;
+mod branches;
 mod core;
 mod counted;
 mod frame;
 mod holders;
 mod look_ups;
 mod rows;
-mod scheduler;
 mod similar;
 mod stacks;
 mod surroundings;
 mod waiting;
 
 pub use bindings::{Binding, Bindings};
-pub use branch::Branch;
-pub(crate) use branch::{Capture, Turn, Turns};
+pub use branches::Branch;
+pub(crate) use branches::{Caller, Capture, Job, Next, Scheduler, Turn, Turns, Work};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
 pub use counted::CountedCalls;
 pub use frame::{Answer, Frame, Stopped, Tail, Walked};
 pub use look_ups::LookUps;
 pub use rows::Object;
-pub(crate) use scheduler::{Caller, Job, Next, Scheduler, Work};
 pub use stacks::Stacks;
 pub(crate) use stacks::here;
 pub(crate) use surroundings::Surroundings;
