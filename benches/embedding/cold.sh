@@ -20,7 +20,7 @@ for engine; do
   # The dependencies of this package, without what the program does not need: async calls and components.
   {
     printf '[package]\nname = "hello"\nedition = "2024"\n[workspace]\n[dependencies]\n'
-    grep -E "^$engine(-types)? = " "$here/Cargo.toml" | sed -E \
+    grep -E "^$engine(-types)? = [{\"]" "$here/Cargo.toml" | sed -E \
       -e "s|path = \"../..\"|path = \"$here/../..\"|" \
       -e 's/, optional = true//' \
       -e 's/, "(async|component-model|wave)"//g; s/"async"//'
