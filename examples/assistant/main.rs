@@ -1,5 +1,5 @@
-//! The back end of a small assistant. Each user has a session in which programs written by a model run under limits,
-//! with Rust functions as tools; the session is stored as text in a database table of the application.
+//! The back end of a small assistant. Each user has a session, stored in a table of the application, in which programs
+//! written by a model run under limits, with Rust functions as tools.
 //!
 //! ```sh
 //! cargo run --example assistant -- assistant.db 127.0.0.1:8080
@@ -7,23 +7,20 @@
 //! curl --data '(mail/send {:to "bob@example.org" :text "hello"})' http://127.0.0.1:8080/users/ann/programs
 //! curl http://127.0.0.1:8080/users/ann/runs
 //! curl --data 'approve' http://127.0.0.1:8080/users/ann/runs/3
-//! curl --data '(corrected program)' http://127.0.0.1:8080/users/ann/retries
-//! curl http://127.0.0.1:8080/metrics
 //! ```
 //!
 //! A program whose call the user has to approve waits in the database. It goes on after the decision, in any process, and
-//! each mail is sent once; `always` also allows the same mails for an hour. A program that fails after it has sent a mail is
-//! stored too: a corrected one goes on with it, and does not send that mail again. `POST /users/ann/plans` says what a
-//! program can call, and `/rehearsals` collects its mails as a run that waits.
+//! each mail is sent once; `always` also allows the same mail for an hour. A program that fails after it has sent a mail is
+//! stored too: the corrected one, sent to `/users/ann/retries`, does not send that mail again. `/users/ann/plans` says what
+//! a program can call, `/users/ann/rehearsals` collects its mails as a run that waits, and `/metrics` counts calls.
 //!
-//! The response is the record of the evaluation as JSON; its field `text` is for the model. In this example the path
-//! names the user; a real back end takes the user from its login.
+//! The response is the record of the evaluation as JSON; its field `text` is for the model. Here the path names the user;
+//! a real back end takes the user from its login.
 
 mod tools;
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -32,9 +29,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::get, routing::post};
-use lispbox::lang::{
-    CallReport, CancelHandle, Engine, FailedRun, Limits, Metered, Question, Session, Suspended, World,
-};
+use lispbox::lang::{CallReport, CancelHandle, Engine, FailedRun, Limits, Metered, Question, Suspended, World};
 use lispbox::policy::{GrantTerms, Monitor, Policy, Rehearsal};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
@@ -57,6 +52,9 @@ const POLICY: &str = r#"{
     "limits": [{"tools": "mail/send", "per_minute": 20}]
 }"#;
 
+/// The number under which the run of a user is stored that has failed; those of others begin with 1.
+const FAILED: u32 = 0;
+
 /// The limits of a program.
 fn limits() -> Limits {
     let (compute, total) = (Duration::from_secs(5), Duration::from_secs(30));
@@ -73,8 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     database.execute_batch(
         "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
          CREATE TABLE IF NOT EXISTS run (user TEXT, number INTEGER, text TEXT NOT NULL, claimed INTEGER NOT NULL,
-                                         PRIMARY KEY (user, number)) STRICT;
-         CREATE TABLE IF NOT EXISTS failed (user TEXT PRIMARY KEY, text TEXT NOT NULL, claimed INTEGER NOT NULL) STRICT;",
+                                         PRIMARY KEY (user, number)) STRICT;",
     )?;
     let back_end = BackEnd {
         engine: Engine::builder().build()?,
@@ -127,14 +124,10 @@ impl IntoResponse for Refused {
     }
 }
 
-impl From<rusqlite::Error> for Refused {
-    fn from(error: rusqlite::Error) -> Refused {
-        internal(format!("the database of sessions: {error}"))
+impl<E: Error> From<E> for Refused {
+    fn from(error: E) -> Refused {
+        Refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", error.to_string())
     }
-}
-
-fn internal(problem: impl Display) -> Refused {
-    Refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", problem.to_string())
 }
 
 fn as_json(value: Value) -> impl IntoResponse {
@@ -205,7 +198,7 @@ async fn runs(State(back_end): Shared, Path(user): Path<String>) -> Result<Respo
     let asked = |question: &Question| question.to_string();
     let run =
         |run: Suspended| json!({"run": run.number(), "questions": run.questions().map(asked).collect::<Vec<_>>()});
-    let waiting = tokio::task::spawn_blocking(move || back_end.waiting(&user)).await.map_err(internal)??;
+    let waiting = tokio::task::spawn_blocking(move || back_end.waiting(&user)).await??;
     Ok(as_json(waiting.into_iter().map(run).collect()).into_response())
 }
 
@@ -225,7 +218,7 @@ async fn evaluated(back_end: Arc<BackEnd>, user: String, work: Work) -> Result<R
         let _places = places;
         back_end.evaluate(work, &user, &cancel)
     });
-    Ok(as_json(evaluation.await.map_err(internal)??).into_response())
+    Ok(as_json(evaluation.await??).into_response())
 }
 
 impl BackEnd {
@@ -248,12 +241,10 @@ impl BackEnd {
 
     /// Restores the user's session and its monitor from their text, runs a program, and stores the changes.
     fn evaluate(&self, work: Work, user: &str, cancel: &CancelHandle) -> Result<Value, Refused> {
-        let (mut session, monitor, version) = match self.read(user)? {
-            Some((version, text)) => {
-                let (session, monitor) = Monitor::restore(&self.policy, &self.engine, &text).map_err(internal)?;
-                (session, monitor, version)
-            }
-            None => (self.engine.session(), Monitor::new(&self.policy), 0),
+        let (version, text) = self.read(user)?.unwrap_or_default();
+        let (mut session, monitor) = match version {
+            0 => (self.engine.session(), Monitor::new(&self.policy)),
+            _ => Monitor::restore(&self.policy, &self.engine, &text)?,
         };
         let (before, rehearsal) = ((session.changes(), monitor.changes()), Rehearsal::default());
         let world = World::new(tools::of(user))
@@ -265,7 +256,7 @@ impl BackEnd {
             _ => (world.layer(&monitor), false),
         };
         let mut copy = if is_rehearsal { Some(session.fork()) } else { None };
-        let (mut resumed, is_retry) = (None, matches!(work, Work::Retry(_)));
+        let mut claimed = None;
         let run = match work {
             Work::Plan(program) => {
                 let plan = session.run(program).limits(limits()).plan(&world);
@@ -275,41 +266,41 @@ impl BackEnd {
                 copy.as_mut().unwrap_or(&mut session).run(program).limits(limits()).retryable()
             }
             Work::Retry(program) => {
-                let failed = FailedRun::decode(&self.claim("failed", user, 0)?).map_err(internal)?;
-                let checkpoint = |run: &Suspended| self.checkpoint("failed", user, run);
-                session.retry(failed, program).limits(limits()).checkpoint(checkpoint)
+                let failed = FailedRun::decode(&self.claim(user, FAILED)?)?;
+                claimed = Some(FAILED);
+                session.retry(failed, program).limits(limits()).checkpoint(|run| self.checkpoint(user, FAILED, run))
             }
             Work::Run(number, choice) => {
-                let mut run = Suspended::decode(&self.claim("run", user, number)?).map_err(internal)?;
+                let mut run = Suspended::decode(&self.claim(user, number)?)?;
+                claimed = Some(number);
                 let unknown: Vec<_> = run.unknown().cloned().collect();
                 for question in run.questions().cloned().collect::<Vec<_>>() {
                     // The process may have died during the call: the user has looked whether it was made.
                     match (&choice, unknown.contains(&question.id)) {
-                        (Choice::Deny(reason), false) => run.deny(&question.id, reason).map_err(internal)?,
-                        (Choice::Deny(told), true) => run.happened(&question.id, told).map_err(internal)?,
-                        (_, true) => run.did_not_happen(&question.id).map_err(internal)?,
-                        (_, false) => run.approve(&question.id).map_err(internal)?,
+                        (Choice::Deny(reason), false) => run.deny(&question.id, reason)?,
+                        (Choice::Deny(told), true) => run.happened(&question.id, told)?,
+                        (_, true) => run.did_not_happen(&question.id)?,
+                        (_, false) => run.approve(&question.id)?,
                     }
                     if matches!(choice, Choice::Always) {
                         let period = Duration::from_secs(3_600);
                         let terms = GrantTerms { period, count: None, is_for_these_arguments: true };
-                        monitor.grant(&question, terms, user).map_err(internal)?;
+                        monitor.grant(&question, terms, user)?;
                     }
                 }
-                resumed = Some(number);
-                session.resume(run).checkpoint(|run| self.checkpoint("run", user, run)).retryable()
+                session.resume(run).checkpoint(move |run| self.checkpoint(user, number, run)).retryable()
             }
         };
-        let reply = run.reply(&world).map_err(internal)?;
-        let changes = if is_rehearsal { rehearsal.propose(&mut session).map_err(internal)? } else { None };
+        let reply = run.reply(&world)?;
+        let changes = if is_rehearsal { rehearsal.propose(&mut session)? } else { None };
         let waits = changes.or_else(|| session.report().suspended.as_deref().cloned());
         // Stored after an error or a cancellation too, because the preceding forms have taken effect.
         let is_changed = (session.changes(), monitor.changes()) != before;
-        if is_changed || resumed.is_some() || is_retry || session.report().failed.is_some() {
-            let text = monitor.encode(&mut session).map_err(internal)?;
-            self.write(user, (version, text), waits.as_ref(), &session, resumed, is_retry)?;
+        if is_changed || claimed.is_some() || session.report().failed.is_some() {
+            let text = monitor.encode(&mut session)?;
+            self.write(user, (version, text), claimed, waits.as_ref(), session.report().failed.as_deref())?;
         }
-        let mut record = serde_json::to_value(&reply).map_err(internal)?;
+        let mut record = serde_json::to_value(&reply)?;
         record["text"] = json!(reply.text(limits().output));
         Ok(record)
     }
@@ -317,33 +308,29 @@ impl BackEnd {
     /// Returns the runs of a user that wait.
     fn waiting(&self, user: &str) -> Result<Vec<Suspended>, Refused> {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = database.prepare("SELECT text FROM run WHERE user = ?1 ORDER BY number")?;
+        let mut rows = database.prepare("SELECT text FROM run WHERE user = ?1 AND number > 0 ORDER BY number")?;
         let texts = rows.query_map([user], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-        texts.iter().map(|text| Suspended::decode(text).map_err(internal)).collect()
+        Ok(texts.iter().map(|text| Suspended::decode(text)).collect::<Result<_, _>>()?)
     }
 
-    /// Takes a run for this process: one that waits, or the one that has failed. A claim expires: no evaluation takes as
-    /// long, so that its process has died.
-    fn claim(&self, table: &str, user: &str, number: u32) -> Result<String, Refused> {
+    /// Takes a run for this process. A claim expires: no evaluation takes as long, so that its process has died.
+    fn claim(&self, user: &str, number: u32) -> Result<String, Refused> {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let (is_it, none) = match table {
-            "run" => ("number = ?2", format!("run {number} does not wait")),
-            _ => ("?2 = 0", "no program has failed after it has changed something".to_owned()),
+        let row = "UPDATE run SET claimed = unixepoch()
+                   WHERE user = ?1 AND number = ?2 AND claimed < unixepoch() - 60 RETURNING text";
+        let none = || match number {
+            FAILED => "no program has failed after it has changed something".to_owned(),
+            _ => format!("run {number} does not wait"),
         };
-        let row = format!(
-            "UPDATE {table} SET claimed = unixepoch() WHERE user = ?1 AND {is_it} AND claimed < unixepoch() - 60
-             RETURNING text"
-        );
-        let text: Option<String> = database.query_row(&row, (user, number), |row| row.get(0)).optional()?;
-        text.ok_or(Refused(StatusCode::NOT_FOUND, "UnknownRun", none))
+        let text: Option<String> = database.query_row(row, (user, number), |row| row.get(0)).optional()?;
+        text.ok_or_else(|| Refused(StatusCode::NOT_FOUND, "UnknownRun", none()))
     }
 
     /// Stores the calls that a claimed run makes.
-    fn checkpoint(&self, table: &str, user: &str, run: &Suspended) -> Result<(), String> {
+    fn checkpoint(&self, user: &str, number: u32, run: &Suspended) -> Result<(), String> {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = if table == "run" { "number = ?2" } else { "?2 IS NOT NULL" };
-        let row = format!("UPDATE {table} SET text = ?3 WHERE user = ?1 AND {is_it}");
-        database.execute(&row, (user, run.number(), run.encode())).map(|_| ()).map_err(|error| error.to_string())
+        let row = "UPDATE run SET text = ?3 WHERE user = ?1 AND number = ?2";
+        database.execute(row, (user, number, run.encode())).map(|_| ()).map_err(|error| error.to_string())
     }
 
     fn read(&self, user: &str) -> rusqlite::Result<Option<(i64, String)>> {
@@ -353,15 +340,14 @@ impl BackEnd {
     }
 
     /// Stores the session, unless another process with the same database has stored it since it was read. The run that was
-    /// resumed is gone, and the one that waits or has failed is there, in the same transaction.
+    /// claimed is gone, and the one that waits or has failed is there, in the same transaction.
     fn write(
         &self,
         user: &str,
         (known, text): (i64, String),
+        claimed: Option<u32>,
         waits: Option<&Suspended>,
-        session: &Session,
-        resumed: Option<u32>,
-        is_retry: bool,
+        failed: Option<&FailedRun>,
     ) -> Result<(), Refused> {
         let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = database.transaction()?;
@@ -371,15 +357,11 @@ impl BackEnd {
             let message = "the session was changed meanwhile, and nothing of this program is kept; tools that it called have done their work";
             return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
         }
-        transaction.execute("DELETE FROM run WHERE user = ?1 AND number = ?2", (user, resumed))?;
-        if let Some(run) = waits {
-            transaction.execute("INSERT INTO run VALUES (?1, ?2, ?3, 0)", (user, run.number(), run.encode()))?;
+        transaction.execute("DELETE FROM run WHERE user = ?1 AND number = ?2", (user, claimed))?;
+        let (waits, failed) = (waits.map(|run| (run.number(), run.encode())), failed.map(|run| (FAILED, run.encode())));
+        for (number, text) in waits.into_iter().chain(failed) {
+            transaction.execute("REPLACE INTO run VALUES (?1, ?2, ?3, 0)", (user, number, text))?;
         }
-        match &session.report().failed {
-            Some(run) => transaction.execute("REPLACE INTO failed VALUES (?1, ?2, 0)", (user, run.encode()))?,
-            None if is_retry => transaction.execute("DELETE FROM failed WHERE user = ?1", [user])?,
-            None => 0,
-        };
         Ok(transaction.commit()?)
     }
 }

@@ -13,13 +13,11 @@ enum Status {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct FindOrders {
     status: Option<Status>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct SearchMail {
     query: String,
 }
