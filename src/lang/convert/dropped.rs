@@ -19,7 +19,7 @@ const NO_KEY: &str = "$lispbox::no key";
 /// The number of keys that are looked at: each costs a reading of all arguments.
 const MOST: usize = 256;
 
-/// How deep the value is wrapped that no type takes, so that types which wrap others do not take it either.
+/// The number of wrappers around the value that no type takes: wrapper types remove one each.
 const WRAPPED: usize = 16;
 
 /// Returns whether a visitor is that of an enum with its tag inside. Serde has no other sign of it.

@@ -2,6 +2,7 @@
 
 use super::from_value::FromValue;
 use super::payer::Payer;
+use super::unique::Seen;
 use super::{ConvertError, pass};
 use crate::value::Value;
 use crate::value::map::Map;
@@ -9,7 +10,6 @@ use crate::value::names::canonical;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The beginning of the keys by which serde_json passes numbers and raw text to itself. A program must not, since the Rust
@@ -107,47 +107,6 @@ pub(super) fn known(spelling: &str, names: &[&str]) -> Option<usize> {
     match (alike.next(), alike.next()) {
         (Some((at, _)), None) => Some(at),
         _ => None,
-    }
-}
-
-/// The names that the keys of a map have meant so far. A keyword and a string, or two spellings of a field, would
-/// overwrite each other.
-enum Seen {
-    /// The keys are of one kind, so that each means another name.
-    Distinct,
-    Names(HashSet<String>),
-    /// One bit for each of at most 64 fields of a struct.
-    Fields(u64),
-}
-
-impl Seen {
-    fn of_keys(map: &Map) -> Seen {
-        let mut keys = map.iter().map(|(key, _)| key);
-        let is_alike = match keys.next() {
-            None => true,
-            Some(Value::Keyword(_)) => keys.all(|key| matches!(key, Value::Keyword(_))),
-            Some(Value::Str(_)) => keys.all(|key| matches!(key, Value::Str(_))),
-            Some(_) => false,
-        };
-        if is_alike { Seen::Distinct } else { Seen::Names(HashSet::new()) }
-    }
-
-    fn of_fields(fields: &[&str]) -> Seen {
-        if fields.len() <= 64 { Seen::Fields(0) } else { Seen::Names(HashSet::new()) }
-    }
-
-    /// Adds a name, which is the field at a position if that is known.
-    fn add(&mut self, name: &str, field: Option<usize>) -> Result<(), ConvertError> {
-        let is_new = match (self, field) {
-            (Seen::Distinct, _) | (Seen::Fields(_), None) => true,
-            (Seen::Names(names), _) => names.insert(name.to_owned()),
-            (Seen::Fields(bits), Some(at)) => {
-                let before = *bits;
-                *bits |= 1 << at;
-                *bits != before
-            }
-        };
-        if is_new { Ok(()) } else { Err(ConvertError::new(format!("two keys of the map mean `{name}`"))) }
     }
 }
 

@@ -28,6 +28,11 @@ impl ConvertError {
         ConvertError(Box::new(cause))
     }
 
+    /// Reports that two keys of a map have the same meaning, so that one entry would be lost.
+    pub(crate) fn twice(key: &str) -> ConvertError {
+        ConvertError::new(format!("two keys of the map mean `{key}`"))
+    }
+
     /// Reports that another kind of value was expected.
     pub(crate) fn expected(what: &str, got: &Value) -> ConvertError {
         ConvertError::new(format!("expected {what}, got {}", describe(got)))

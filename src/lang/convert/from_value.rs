@@ -2,6 +2,7 @@
 
 use super::entries::{Entries, known};
 use super::payer::{Payer, deeper};
+use super::to_text::widened;
 use super::{ConvertError, foreign, pass};
 use crate::value::Value;
 use crate::value::decimal;
@@ -202,7 +203,7 @@ impl<'de> Deserializer<'de> for FromValue<'_, '_> {
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConvertError> {
         let double = self.double()?;
         let single = double as f32;
-        let is_same = f64::from(single) == double || format!("{single:?}").parse() == Ok(double);
+        let is_same = f64::from(single) == double || widened(single) == double;
         if is_same || double.is_nan() {
             visitor.visit_f32(single)
         } else {

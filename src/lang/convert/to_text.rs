@@ -2,6 +2,7 @@
 //! marks for the data that JSON lacks.
 
 use super::payer::deeper;
+use super::unique::Seen;
 use super::{ConvertError, foreign, pass};
 use crate::host::ToolReply;
 use crate::json::{survives, write_string};
@@ -194,13 +195,15 @@ impl Writer {
             self.mark('M');
         }
         // A keyword and a string may be the same text; with marks they are told apart.
-        let mut seen = if self.marks { None } else { Some(HashSet::new()) };
+        let mut seen = if self.marks { None } else { Some(Seen::of_keys(map)) };
         self.out.push(if is_record { '{' } else { '[' });
         for (at, (key, value)) in map.iter().enumerate() {
             self.separate(at == 0);
             match key.as_text().filter(|_| is_record) {
-                Some(text) if seen.as_mut().is_some_and(|seen| !seen.insert(text)) => return Err(twice(text)),
-                Some(text) => self.string(text)?,
+                Some(text) => {
+                    seen.as_mut().map_or(Ok(()), |seen| seen.add(text, None))?;
+                    self.string(text)?;
+                }
                 None => self.value(key)?,
             }
             self.out.push(if is_record { ':' } else { ',' });
@@ -485,11 +488,6 @@ macro_rules! fields {
 
 fields! { SerializeStruct SerializeStructVariant }
 
-/// The error for a map of which one entry would be lost.
-fn twice(key: &str) -> ConvertError {
-    ConvertError::new(format!("two keys of the map mean `{key}`"))
-}
-
 /// A map that is being written: an object if its keys are text, otherwise a marked array of keys and values.
 struct Entries<'w> {
     parts: Parts<'w>,
@@ -535,7 +533,7 @@ impl SerializeMap for Entries<'_> {
         // A struct with flattened fields may have two of the same name.
         let mut seen = HashSet::with_capacity(self.keys.len());
         if let Some(key) = self.keys.iter().find(|key| !seen.insert(key.as_str())) {
-            return Err(twice(key.trim_matches('"')));
+            return Err(ConvertError::twice(key.trim_matches('"')));
         }
         self.parts.finish()
     }

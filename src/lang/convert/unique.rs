@@ -1,8 +1,52 @@
-//! Finds keys that occur twice in raw JSON, of which a reader would keep one.
+//! Finds keys that have the same meaning in a map, or occur twice in raw JSON: one of the entries would be lost.
 
+use super::ConvertError;
+use crate::value::Value;
+use crate::value::map::Map;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
+
+/// The names that the keys of a map have meant so far. A keyword and a string, or two spellings of a field, would
+/// overwrite each other.
+pub(super) enum Seen {
+    /// The keys are of one kind, so that each means another name.
+    Distinct,
+    Names(HashSet<String>),
+    /// One bit for each of at most 64 fields of a struct.
+    Fields(u64),
+}
+
+impl Seen {
+    pub(super) fn of_keys(map: &Map) -> Seen {
+        let mut keys = map.iter().map(|(key, _)| key);
+        let is_alike = match keys.next() {
+            None => true,
+            Some(Value::Keyword(_)) => keys.all(|key| matches!(key, Value::Keyword(_))),
+            Some(Value::Str(_)) => keys.all(|key| matches!(key, Value::Str(_))),
+            Some(_) => false,
+        };
+        if is_alike { Seen::Distinct } else { Seen::Names(HashSet::new()) }
+    }
+
+    pub(super) fn of_fields(fields: &[&str]) -> Seen {
+        if fields.len() <= 64 { Seen::Fields(0) } else { Seen::Names(HashSet::new()) }
+    }
+
+    /// Adds a name, which is the field at a position if that is known.
+    pub(super) fn add(&mut self, name: &str, field: Option<usize>) -> Result<(), ConvertError> {
+        let is_new = match (self, field) {
+            (Seen::Distinct, _) | (Seen::Fields(_), None) => true,
+            (Seen::Names(names), _) => names.insert(name.to_owned()),
+            (Seen::Fields(bits), Some(at)) => {
+                let before = *bits;
+                *bits |= 1 << at;
+                *bits != before
+            }
+        };
+        if is_new { Ok(()) } else { Err(ConvertError::twice(name)) }
+    }
+}
 
 /// Returns a key that an object within the text has twice; `None` if there is none, or if the text is no JSON.
 pub(super) fn repeated_key(text: &str) -> Option<String> {
