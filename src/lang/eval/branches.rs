@@ -12,8 +12,8 @@ use super::{Core, Machine};
 use crate::error::{Error, Halt, Outcome};
 use crate::heap::Handle;
 use crate::host::{CallId, Decision, Question, ToolCall, ToolReply};
-use crate::machine::{Caller, Job, Next, Scheduler, Stacks, Surroundings, Turn, Turns, Work};
-use crate::meter::{self, Account, Outside};
+use crate::machine::{Caller, Job, Next, Scheduler, Stacks, Surroundings, Turn, Turns, Work, closed};
+use crate::meter::{self, Outside};
 use crate::value::Value;
 use crate::value::release::Scratch;
 use std::panic::AssertUnwindSafe;
@@ -90,7 +90,7 @@ impl Machine {
         let turns = self.branch.turns.as_ref()?;
         let stacks = core.stacks.clone();
         if let Some(core) = passed_on(&turns.scheduler, &stacks, yields(turns, core)) {
-            turns.scheduler.return_core(closed(core));
+            turns.scheduler.return_core(core);
         }
         let (result, turn) = work(turns);
         let (mut core, result) = match turn.or_else(|| turns.turn.recv().ok())? {
@@ -149,23 +149,17 @@ impl Machine {
         let stacks = core.stacks.clone();
         let Caller { scheduler, returned } = &Scheduler::start(work, count, parallel);
         loop {
-            core = match passed_on(scheduler, &stacks, scheduler.next(core)) {
-                Some(mut core) => {
-                    if !scheduler.decide(&mut core) {
-                        self.core = core;
-                        break;
-                    }
-                    core
-                }
-                None => match returned.recv() {
-                    Ok(mut core) => {
-                        core.account.open();
-                        core
-                    }
-                    Err(_) => return Err(Error::new("Busy", "a branch of the evaluation was lost").into()),
-                },
+            let passed = passed_on(scheduler, &stacks, scheduler.next(core));
+            let Ok(back) = passed.map_or_else(|| returned.recv(), Ok) else {
+                return Err(Error::new("Busy", "a branch of the evaluation was lost").into());
             };
+            core = back;
+            core.account.open();
+            if !scheduler.decide(&mut core) {
+                break;
+            }
         }
+        self.core = core;
         self.bindings.resume(&mut self.core);
         scheduler.results().into_iter().collect()
     }
@@ -195,12 +189,6 @@ fn passed_on(scheduler: &Arc<Scheduler>, stacks: &Arc<Stacks>, mut next: Next) -
     }
 }
 
-/// Closes the account of the core on this thread, so that another thread can take it.
-fn closed(mut core: Box<Core>) -> Box<Core> {
-    core.account = Account::close();
-    core
-}
-
 /// Runs a branch once it gets its turn, then each new branch that is next when one is done. Returns the last step, which
 /// hands over the core.
 fn in_turn(job: Job, size: usize) -> impl FnOnce() + Send {
@@ -214,9 +202,6 @@ fn in_turn(job: Job, size: usize) -> impl FnOnce() + Send {
     };
     while let Some((_, Next::New(job, _, core))) = after {
         after = run(*job, core, size);
-    }
-    if let Some((_, Next::Caller(core))) = &mut after {
-        core.account = Account::close();
     }
     move || match after {
         Some((scheduler, Next::Caller(core))) => scheduler.return_core(core),

@@ -162,7 +162,7 @@ pub(crate) enum Next {
     Waiting(Sender<Turn>, Turn),
     /// A new branch, on this thread, or on another one that gets its turn.
     New(Box<Job>, Sender<Turn>, Box<Core>),
-    /// The thread that called `pmap`: no branch can proceed, or all are done.
+    /// The thread that called `pmap`: no branch can proceed, or all are done. The account is closed.
     Caller(Box<Core>),
     /// The branch that has waited longest, once its reply has arrived: it takes the core itself.
     Reply,
@@ -172,8 +172,6 @@ pub(crate) enum Next {
 struct State {
     /// The branches that were not started yet; `None` at the end.
     work: Option<Work>,
-    /// The number of branches, started or not.
-    count: usize,
     /// The most branches that wait for replies at a time.
     parallel: usize,
     turns: Vec<Sender<Turn>>,
@@ -201,7 +199,6 @@ impl Scheduler {
         let (caller, returned) = channel();
         let state = State {
             work: Some(work),
-            count,
             parallel,
             turns: Vec::with_capacity(count),
             ready: vec![false; count],
@@ -279,11 +276,11 @@ impl Scheduler {
         self.next_in(&mut self.state(), core)
     }
 
-    fn next_in(self: &Arc<Self>, state: &mut State, mut core: Box<Core>) -> Next {
+    fn next_in(self: &Arc<Self>, state: &mut State, core: Box<Core>) -> Next {
         if let Some((index, decision)) = state.next_decided() {
             state.active += 1;
             state.idle = 0;
-            core.account = Account::close();
+            let core = closed(core);
             let turn = if state.failed.is_none() { Turn::Decided(core, decision) } else { Turn::End(core) };
             return Next::Waiting(state.turns[index].clone(), turn);
         }
@@ -292,13 +289,13 @@ impl Scheduler {
         {
             return Next::New(Box::new(job), turn, core);
         }
-        let Some((first, _)) = state.waiting.front() else { return Next::Caller(core) };
-        if state.is_stuck() {
-            return Next::Caller(core);
-        }
-        core.account = Account::close();
-        if state.ready[*first] {
-            let turn = state.turns[*first].clone();
+        let core = closed(core);
+        let first = match state.waiting.front() {
+            Some((first, _)) if !state.is_stuck() => *first,
+            _ => return Next::Caller(core),
+        };
+        if state.ready[first] {
+            let turn = state.turns[first].clone();
             return Next::Waiting(turn, state.resume_first(core));
         }
         let since = core.host.monotonic();
@@ -357,6 +354,12 @@ impl Scheduler {
     }
 }
 
+/// Closes the account of the core on this thread, so that another thread can take it.
+pub(crate) fn closed(mut core: Box<Core>) -> Box<Core> {
+    core.account = Account::close();
+    core
+}
+
 impl State {
     /// Returns whether another branch may start.
     fn has_room(&self) -> bool {
@@ -368,7 +371,7 @@ impl State {
     /// Creates the next branch.
     fn start(&mut self, scheduler: &Arc<Scheduler>, core: &Core) -> Option<(Job, Sender<Turn>)> {
         let index = self.turns.len();
-        let work = self.work.as_mut().filter(|_| index < self.count)?;
+        let work = self.work.as_mut()?;
         let arguments = (work.arguments)()?;
         let mut path = Vec::with_capacity(work.path.len() + 1);
         path.extend_from_slice(&work.path);

@@ -19,7 +19,7 @@ mod waiting;
 
 pub use bindings::{Binding, Bindings};
 pub use branches::Branch;
-pub(crate) use branches::{Caller, Capture, Job, Next, Scheduler, Turn, Turns, Work};
+pub(crate) use branches::{Caller, Capture, Job, Next, Scheduler, Turn, Turns, Work, closed};
 pub(crate) use core::unbound;
 pub use core::{Core, Global};
 pub use counted::CountedCalls;

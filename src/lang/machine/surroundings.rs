@@ -1,4 +1,4 @@
-//! What code of an embedder finds on its thread, for the threads of branches.
+//! Carries the thread-local context of the embedder's code over to the threads of branches.
 
 /// The tokio runtime whose context a thread is in, if it is in one. The tools and functions of an embedder find it by
 /// `Handle::current()`.
