@@ -1,5 +1,5 @@
 //! Cases that users of other engines have reported: a tool ends its run, runs nest, errors of asynchronous tools are
-//! caught, the calls that led to a tool are named, a runtime is gone, and nil stands for an argument with a default.
+//! caught, errors name the calls that led to a tool, a runtime has shut down, and an optional argument is nil.
 
 use crate::common::engine;
 use lispbox::lang::{Call, CancelHandle, Engine, Error, Failure, NoArguments, Outcome, ToolError, Tools, World};

@@ -1,4 +1,4 @@
-//! What an application learns of a run that failed: where, and in words that can be shown.
+//! The description of a failed run: the position of the error, and messages that are safe to display.
 
 use crate::common::engine;
 use lispbox::lang::{Access, Call, Decision, Engine, Failure, NoArguments, Outcome, Session, ToolError, Tools, World};
