@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use crate::http_client::handle;
-use crate::mcp_client::{Client, hostile, python};
+use crate::mcp_client::{Client, hostile, python, until};
 use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
@@ -94,6 +94,28 @@ fn over_http_it_is_on_standard_output_behind_the_address() {
     let sessions = events.iter().filter(|event| event["target"] == "lispbox::evaluation");
     let sessions: Vec<&Value> = sessions.map(|event| &event["fields"]["session"]).collect();
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "one session has one name: {sessions:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn over_http_a_server_whose_log_is_not_read_ends_when_it_is_told_to() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    command.args(["serve", "--http", "127.0.0.1:0"]).env("LISPBOX_LOG", "debug");
+    let process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut process = Ended(process);
+    let mut output = BufReader::new(process.0.stdout.take().expect("piped"));
+    let mut first = String::new();
+    output.read_line(&mut first).expect("a line");
+    let address = first.trim().strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+    let client = crate::http_client::Client { address: address.expect(&first).parse().expect("an address") };
+    // More than the pipe and the queue of lines hold.
+    for _ in 0..2000 {
+        assert!(client.eval("", "(+ 1 2)", None).0.starts_with('3'));
+    }
+    let told = Command::new("kill").args(["-TERM", &process.0.id().to_string()]).status();
+    assert!(told.expect("kill runs").success());
+    until(|| process.0.try_wait().expect("a child").is_some());
+    drop(output);
 }
 
 #[test]

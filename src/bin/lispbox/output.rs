@@ -46,6 +46,13 @@ pub fn write_out(text: Arguments<'_>) -> bool {
     note(if output.is_terminal() { written.and_then(|()| output.flush()) } else { written })
 }
 
+/// Writes a line to standard output at once. [`finish`] does not flush it: it would wait for the log that follows on the
+/// same stream, which keeps it locked for as long as a parent process does not read.
+pub fn announce(line: &str) {
+    let mut output = io::stdout().lock();
+    note(writeln!(output, "{line}").and_then(|()| output.flush()));
+}
+
 /// Records an error of a write to standard output; returns false if there is one.
 pub fn note(written: io::Result<()>) -> bool {
     match written {

@@ -17,7 +17,7 @@ use crate::bounds::{Bounds, Time};
 use crate::config_paths::ConfigPaths;
 use crate::context::{Problem, read_file, store_problem};
 use crate::logging::{self, log_to};
-use crate::output::{errln, outln};
+use crate::output::{self, errln};
 use crate::permissions::Permissions;
 use crate::process;
 use crate::recording::{self, Recording};
@@ -304,7 +304,7 @@ impl Serve {
             None => log.begin().and_then(|()| serve_stdio(sandbox, options)),
             Some(http) => serve_http(sandbox, options, http, |address| {
                 // The first line on standard output, for which a parent process may wait. The log follows it.
-                outln!("listening on http://{address}/mcp");
+                output::announce(&format!("listening on http://{address}/mcp"));
                 if let Err(problem) = log.begin() {
                     errln!("lispbox: there is no log: {problem}");
                 }
