@@ -26,7 +26,7 @@ pub(super) struct Attempted {
 
 /// A program that has been evaluated, with what is to be kept of it.
 pub(super) struct Evaluated<'r> {
-    pub(super) reply: Reply,
+    pub(super) reply: Box<Reply>,
     pub(super) attempted: Attempted,
     /// The run, if it waits for a person.
     pub(super) suspended: Option<Suspended>,

@@ -13,7 +13,7 @@ use crate::server::audit::{Kind, Record};
 use crate::server::calls::Features;
 use crate::server::guards::KnownTexts;
 use crate::server::identity::Identity;
-use crate::server::runs::{Resumption, not_resumed};
+use crate::server::runs::not_resumed;
 use crate::server::sessions::persistence;
 use crate::server::sessions::requests::SessionRequests;
 use crate::server::sessions::{Entry, SessionState};
@@ -51,18 +51,18 @@ impl Evaluations {
     /// Waits for the turn of a program, evaluates it, and returns its reply and its run, if that is suspended.
     pub(super) async fn evaluate_in(
         &self,
-        program: CalledProgram<Resumption>,
+        program: Box<CalledProgram>,
         caller: &Caller,
         entry: &Arc<Entry>,
         identity: &mut Identity,
-    ) -> Result<(Reply, Option<AskedRun>), Refused> {
+    ) -> Result<(Box<Reply>, Option<AskedRun>), Refused> {
         let memory = program.request.limits.memory;
         let turn = self.turn(entry, caller, memory).await?;
         let session = CalledSession { caller, entry, is_named: program.request.session.is_some() };
         identity.session = Some(log::hashed(&entry.handle));
         self.is_usable(entry, caller, session.is_named)?;
         self.downstreams.refresh();
-        let named = program.resumed.as_ref().map(|resumption| resumption.run.clone());
+        let named = program.resumed.as_ref().map(|(resumption, _)| resumption.run.clone());
         let (run, hosted) = self.program_run(program, session, identity);
         let finished = self.until_finished((run, hosted), turn, session, memory).await;
         caller.has_read(entry);
@@ -72,10 +72,12 @@ impl Evaluations {
     /// Returns a program with everything that its thread needs, and the parts of its host.
     fn program_run(
         &self,
-        CalledProgram { request, resumed: resumption, key, dry_run }: CalledProgram<Resumption>,
+        called: Box<CalledProgram>,
         session: CalledSession<'_>,
         identity: &Identity,
-    ) -> (ProgramRun, Hosted) {
+    ) -> (Box<ProgramRun>, Hosted) {
+        let CalledProgram { request, resumed, key, dry_run } = *called;
+        let resumption = resumed.map(|(resumption, _)| resumption);
         let CalledSession { caller, entry, .. } = session;
         let known = KnownTexts::new(&self.downstreams, caller.own.as_ref(), entry, caller.words.clone());
         // A run that is resumed makes its calls.
@@ -103,7 +105,7 @@ impl Evaluations {
             .downstreams
             .audit()
             .map(|audit| (Arc::clone(audit), self.downstreams.secrets().clone(), Record::of(Kind::Program, identity)));
-        let run = ProgramRun {
+        let run = Box::new(ProgramRun {
             dry_run,
             run: WantedRun { resumption, key, keep: if caller.can_wait { Keep::Form } else { Keep::Nothing } },
             place: self.place(session),
@@ -115,7 +117,7 @@ impl Evaluations {
             consent,
             audit,
             patience: Duration::ZERO,
-        };
+        });
         (run, hosted)
     }
 
@@ -134,17 +136,17 @@ impl Evaluations {
     /// Runs a program to its end. Waits while another evaluation has its session or its run.
     async fn until_finished(
         &self,
-        (mut run, mut hosted): (ProgramRun, Hosted),
+        (mut run, mut hosted): (Box<ProgramRun>, Hosted),
         mut turn: Turn,
         session: CalledSession<'_>,
         memory: u64,
-    ) -> Result<Finished, Refused> {
+    ) -> Result<Box<Finished>, Refused> {
         let CalledSession { caller, entry, is_named } = session;
         let begun = Instant::now();
         loop {
             let work = move |session: &mut Box<dyn Environment>, host| run.run(session, host);
             let (again, key, patience) = match self.blocking(turn, caller, hosted.clone(), work).await?? {
-                Ran::Finished(finished) => return Ok(*finished),
+                Ran::Finished(finished) => return Ok(finished),
                 Ran::Busy(again, key, patience) => (again, key, patience),
             };
             let patience = patience.saturating_sub(begun.elapsed());
@@ -155,7 +157,8 @@ impl Evaluations {
             }
             // Requests of the attempt that was given up do not count.
             hosted.requests = Arc::default();
-            run = ProgramRun { requests: Arc::clone(&hosted.requests), ..*again };
+            run = again;
+            run.requests = Arc::clone(&hosted.requests);
             turn = self.turn(entry, caller, memory).await?;
             self.is_usable(entry, caller, is_named)?;
         }
@@ -164,12 +167,12 @@ impl Evaluations {
     /// Keeps the session of a program that has ended in memory, and completes its reply for the client.
     fn received(
         &self,
-        finished: Finished,
+        finished: Box<Finished>,
         session: CalledSession<'_>,
         named: Option<&str>,
-    ) -> (Reply, Option<AskedRun>) {
+    ) -> (Box<Reply>, Option<AskedRun>) {
         let CalledSession { caller, entry, is_named } = session;
-        let Finished { mut reply, state, copies, definer, asked } = finished;
+        let Finished { mut reply, state, copies, definer, asked } = *finished;
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
         }

@@ -179,7 +179,7 @@ impl KeyedRuns {
             sandbox: Arc::clone(&self.sandbox),
             handles: None,
         };
-        let run = ProgramRun {
+        let run = Box::new(ProgramRun {
             program: request,
             dry_run,
             run: WantedRun { resumption, key, keep: Keep::Form },
@@ -192,13 +192,13 @@ impl KeyedRuns {
             consent: None,
             audit: None,
             patience,
-        };
+        });
         let Ran::Finished(finished) = run.run(&mut entry.session.blocking_lock(), host)? else {
             return Err(not_resumed("another process evaluates it"));
         };
         let Finished { mut reply, asked, .. } = *finished;
         let open = asked.as_ref().map_or(0, |asked| asked.calls.len() + asked.unknown.len());
         reply.run = asked.map(|asked| asked.identity).or(reply.run);
-        Ok(KeyedReply { reply, open })
+        Ok(KeyedReply { reply: *reply, open })
     }
 }

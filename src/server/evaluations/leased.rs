@@ -43,7 +43,7 @@ impl HeldRun<'_> {
 
 /// A program whose session and run are held by this process, and by no other evaluation.
 pub(super) struct Leased<'r> {
-    pub(super) program: ProgramRun,
+    pub(super) program: Box<ProgramRun>,
     pub(super) run: HeldRun<'r>,
     /// The lease of the session, if there is a store.
     pub(super) lease: Option<SessionLease>,
@@ -58,7 +58,7 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the session or the run cannot be loaded or stored.
     pub(super) fn lease<'r>(
-        mut self,
+        mut self: Box<Self>,
         resumed: Option<&'r ResumedRun>,
         session: &mut Box<dyn Environment>,
         host: &Arc<dyn Host>,
@@ -69,7 +69,7 @@ impl ProgramRun {
         let lease = match begun.transpose()? {
             None => None,
             Some(Begin::Leased(lease)) => Some(lease),
-            Some(Begin::Busy(key)) => return Ok(Err(Ran::Busy(Box::new(self), key, LONGEST_LEASE))),
+            Some(Begin::Busy(key)) => return Ok(Err(Ran::Busy(self, key, LONGEST_LEASE))),
             Some(Begin::InMemory(problem)) if resumed.is_none() && self.run.key.is_none() => {
                 (self.place.persistence, self.place.without) = (None, Some(problem));
                 return Ok(Ok(Leased { program: self, run: HeldRun::None, lease: None, version: 0 }));
@@ -84,7 +84,7 @@ impl ProgramRun {
                 Free::Now(begun) => HeldRun::Begun(Box::new(begun)),
                 Free::Later(key, patience) => {
                     drop(lease);
-                    return Ok(Err(Ran::Busy(Box::new(self), key, patience)));
+                    return Ok(Err(Ran::Busy(self, key, patience)));
                 }
             },
             (None, None) => {
@@ -102,8 +102,8 @@ impl Leased<'_> {
     /// Returns the outcome of a run that has ended already.
     pub(super) fn answered(&self, session: &mut Box<dyn Environment>) -> Option<Finished> {
         let reply = self.run.get()?.reply()?;
-        let ProgramRun { place, program, .. } = &self.program;
+        let ProgramRun { place, program, .. } = &*self.program;
         received(place.entry.origins(), &program.program, reply);
-        Some(Finished::with(reply.clone(), place.entry.used(&**session, &[], place.is_own)))
+        Some(Finished::with(Box::new(reply.clone()), place.entry.used(&**session, &[], place.is_own)))
     }
 }

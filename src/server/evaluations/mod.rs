@@ -122,11 +122,11 @@ impl Caller {
     }
 }
 
-/// A program, as a call asks for it. `R` says which run it continues.
-pub(in crate::server) struct CalledProgram<R> {
+/// A program, as a call asks for it.
+pub(in crate::server) struct CalledProgram {
     pub(in crate::server) request: EvalRequest,
-    /// The run that is resumed.
-    pub(in crate::server) resumed: Option<R>,
+    /// The run that is resumed, and its session.
+    pub(in crate::server) resumed: Option<(Resumption, RunSession)>,
     /// The key of a run that has not begun.
     pub(in crate::server) key: Option<RunKey>,
     /// The way to answer the program in place of running it, unless it is resumed.
@@ -254,11 +254,10 @@ impl Evaluations {
     /// has become of the program.
     pub(in crate::server) async fn evaluate(
         &self,
-        called: CalledProgram<(Resumption, RunSession)>,
-        caller: Caller,
-    ) -> (Reply, Identity, Conclusion) {
-        let can_wait = caller.can_wait || self.outlives_request(called.key.is_some(), called.resumed.is_some());
-        let caller = Caller { can_wait, ..caller };
+        called: Box<CalledProgram>,
+        mut caller: Box<Caller>,
+    ) -> (Box<Reply>, Identity, Conclusion) {
+        caller.can_wait |= self.outlives_request(called.key.is_some(), called.resumed.is_some());
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&called.request.program));
         let mut identity = Identity {
@@ -279,7 +278,7 @@ impl Evaluations {
         };
         let (reply, conclusion) = match outcome {
             Ok((reply, asked)) => (reply, asked.map_or(Conclusion::Ended, Conclusion::Waits)),
-            Err(refused) => (refused.reply(), Conclusion::Refused),
+            Err(refused) => (Box::new(refused.reply()), Conclusion::Refused),
         };
         log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);
@@ -359,11 +358,11 @@ impl Evaluations {
 
     async fn evaluate_in_turn(
         &self,
-        called: CalledProgram<(Resumption, RunSession)>,
+        called: Box<CalledProgram>,
         caller: &Caller,
         identity: &mut Identity,
-    ) -> Result<(Reply, Option<AskedRun>), Refused> {
-        let CalledProgram { request, resumed, key, dry_run } = called;
+    ) -> Result<(Box<Reply>, Option<AskedRun>), Refused> {
+        let CalledProgram { request, resumed, key, .. } = &*called;
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _slot = self.gate.admit(&caller.name, texts as u64)?;
         let are_withdrawn_over = self.unordered.until_withdrawn_end(&caller.name, withdrawn::PATIENCE).await;
@@ -372,22 +371,20 @@ impl Evaluations {
         let _entered = is_unordered.then(|| self.unordered.enter(&caller.name, &caller.request));
         let known = resumed.as_ref().map(|(run, _)| &run.run).or(key.as_ref().map(|key| &key.identity));
         known.iter().for_each(|run| caller.activity.is_run(run));
-        let (resumed, session) = resumed.unzip();
-        let entry = match session {
-            Some(RunSession::Here(entry)) => entry,
-            Some(RunSession::Stored(handle)) => self.entry(Some(&handle), caller)?,
-            Some(RunSession::Begun(handle)) if caller.own.as_ref().is_some_and(|own| own.handle == handle) => {
+        let entry = match resumed.as_ref().map(|(_, session)| session) {
+            Some(RunSession::Here(entry)) => Arc::clone(entry),
+            Some(RunSession::Stored(handle)) => self.entry(Some(handle), caller)?,
+            Some(RunSession::Begun(handle)) if caller.own.as_ref().is_some_and(|own| own.handle == *handle) => {
                 self.entry(None, caller)?
             }
-            Some(RunSession::Begun(handle)) => match self.sessions.find(&caller.name, &handle) {
+            Some(RunSession::Begun(handle)) => match self.sessions.find(&caller.name, handle) {
                 Ok(Some(entry)) => entry,
                 _ if self.persistence.is_none() => self.new_session(&caller.name)?,
-                _ => Entry::perhaps_in_store(&caller.name, &handle, Arc::clone(&self.sandbox).environment()),
+                _ => Entry::perhaps_in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment()),
             },
             None => self.entry(request.session.as_deref(), caller)?,
         };
         let is_named = request.session.is_some();
-        let called = CalledProgram { request, resumed, key, dry_run };
         let outcome = self.evaluate_in(called, caller, &entry, identity).await;
         let (mut reply, asked) = outcome.map_err(|refused| caller.refused(&entry, is_named, refused))?;
         if !are_withdrawn_over {

@@ -56,7 +56,7 @@ impl<'r> Leased<'r> {
 
     /// Tells what the program may know when it begins.
     fn tell_known(&self, logged: Option<&Logged>) {
-        let ProgramRun { known, program, .. } = &self.program;
+        let ProgramRun { known, program, .. } = &*self.program;
         known.add_words();
         logged.iter().for_each(|logged| known.returned_before(logged));
         // The literals of a run that goes on are known; those of one that was approved before are as old as the question.
@@ -71,7 +71,7 @@ impl<'r> Leased<'r> {
     /// # Errors
     /// Refuses if that cannot be recorded.
     fn log(&self, logged: Logged) -> Result<Arc<RunLog>, Refused> {
-        let ProgramRun { program, run: wanted, client, requests, .. } = &self.program;
+        let ProgramRun { program, run: wanted, client, requests, .. } = &*self.program;
         let journal = self.run.get().and_then(ResumedRun::journal);
         // What is cut off is evaluated again from where it was resumed.
         let keep = if journal.is_some() { Keep::Run } else { wanted.keep };
@@ -96,9 +96,9 @@ impl<'r> Prepared<'r> {
     pub(super) fn evaluate(self, session: &mut Box<dyn Environment>) -> Evaluated<'r> {
         let Prepared { leased, host, log, beginning } = self;
         let Leased { program: run, run: held, lease, .. } = leased;
-        let ProgramRun { program: request, place, known, client, services, requests, .. } = run;
+        let ProgramRun { program: request, place, known, client, services, requests, .. } = *run;
         let (program, limits) = (request.program.clone(), request.limits.clone());
-        let mut reply = session.eval(request, host);
+        let mut reply = Box::new(session.eval(request, host));
         reply.notes.extend(beginning.note.map(str::to_owned));
         known.replied(&program, &reply);
         held.get().iter().for_each(|run| run.observes_end(&reply, &mut **session, || log.logged()));

@@ -105,7 +105,7 @@ impl From<Finished> for Ran {
 
 /// A program that has ended.
 pub(super) struct Finished {
-    pub(super) reply: Reply,
+    pub(super) reply: Box<Reply>,
     pub(super) state: SessionState,
     /// The copies of its session that it requested, to be kept in memory.
     pub(super) copies: Vec<Arc<Entry>>,
@@ -125,7 +125,7 @@ pub(super) enum Definer {
 
 impl Finished {
     /// Creates the outcome of a program that requested nothing for its session and does not wait.
-    pub(super) fn with(reply: Reply, state: SessionState) -> Finished {
+    pub(super) fn with(reply: Box<Reply>, state: SessionState) -> Finished {
         Finished { reply, state, copies: Vec::new(), definer: None, asked: None }
     }
 }
@@ -136,7 +136,7 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
-    pub(super) fn run(mut self, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Ran, Refused> {
+    pub(super) fn run(mut self: Box<Self>, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Ran, Refused> {
         if let Some(dry_run) = self.dry_run.take() {
             return self.answer(&*dry_run, session, host).map(Ran::from);
         }
@@ -150,7 +150,7 @@ impl ProgramRun {
             Some(Free::Now(resumed)) => Some(resumed),
             Some(Free::Later(key, _)) => {
                 let patience = self.program.limits.total.max(LONGEST_LEASE);
-                return Ok(Ran::Busy(Box::new(self), key, patience));
+                return Ok(Ran::Busy(self, key, patience));
             }
         };
         let ran = self.resume(resumed.as_ref(), session, host);
@@ -166,22 +166,22 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the audit record cannot be written, if the session cannot be read, or as the dry run does.
     fn answer(
-        mut self,
+        mut self: Box<Self>,
         dry_run: &dyn DryRun,
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,
     ) -> Result<Finished, Refused> {
         self.look_at(&mut **session)?;
-        let ProgramRun { program: request, place, run, known, services, .. } = self;
+        let ProgramRun { program: request, place, run, known, services, .. } = *self;
         let (entry, runs) = (Arc::clone(&place.entry), Arc::clone(&services.runs));
         let program = DryProgram { request, entry, sandbox: place.sandbox, known, runs, key: run.key };
         let reply = dry_run.reply(program, &mut **session, host)?;
         let state = place.entry.used(&**session, &[], place.is_own);
-        Ok(Finished::with(reply, state))
+        Ok(Finished::with(Box::new(reply), state))
     }
 
     fn resume(
-        mut self,
+        mut self: Box<Self>,
         resumed: Option<&ResumedRun>,
         session: &mut Box<dyn Environment>,
         host: Arc<dyn Host>,

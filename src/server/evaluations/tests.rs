@@ -26,15 +26,15 @@ fn evaluations(runtime: &tokio::runtime::Runtime, configuration: Configuration) 
     )
 }
 
-fn called(text: &str, resumed: Option<(Resumption, RunSession)>) -> CalledProgram<(Resumption, RunSession)> {
+fn called(text: &str, resumed: Option<(Resumption, RunSession)>) -> Box<CalledProgram> {
     let arguments = json!({"program": text}).as_object().cloned().unwrap_or_default();
     let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
-    CalledProgram { request, resumed, key: None, dry_run: None }
+    Box::new(CalledProgram { request, resumed, key: None, dry_run: None })
 }
 
 /// A caller outside of sessions, with tokens of its evaluation and of its request.
-fn caller(withdrawn: &CancellationToken, request: &CancellationToken) -> Caller {
-    Caller {
+fn caller(withdrawn: &CancellationToken, request: &CancellationToken) -> Box<Caller> {
+    Box::new(Caller {
         name: "somebody".to_owned(),
         own: None,
         handles: None,
@@ -45,7 +45,7 @@ fn caller(withdrawn: &CancellationToken, request: &CancellationToken) -> Caller 
         approver: Arc::new(no_approver()),
         can_wait: false,
         words: None,
-    }
+    })
 }
 
 #[test]

@@ -216,12 +216,13 @@ impl DirectCalls {
         context.extensions.insert(ReplyLost(lost.clone()));
         let lost = lost.drop_guard();
         let under_way = session.map(|session| UnderWay::new(session, id.clone(), cancelled.clone()));
-        // In a task of its own: an evaluation ends in order, whatever becomes of the connection.
-        let answering = tokio::spawn(async move {
+        // In a task of its own: an evaluation ends in order, whatever becomes of the connection. A task moves its future
+        // several times, which is large.
+        let answering = tokio::spawn(Box::pin(async move {
             let _under_way = under_way;
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             Service::handle_request(&*front, request, context).await
-        });
+        }));
         let mut expected = Expected { id, answering, cancelled, _left: left, lost: Some(lost) };
         match tokio::time::timeout(PLAIN, expected.text()).await {
             Ok(Some(text)) => ([(header::CONTENT_TYPE, JSON)], Body::from(text)).into_response(),

@@ -18,7 +18,7 @@ use crate::server::guards::received;
 use crate::server::identity::{sha256, sha256_of_json};
 use crate::server::plans::dry_run::Planning;
 use crate::server::rehearsals::dry_run::Rehearsing;
-use crate::server::runs::{FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, RunSession, gone, not_resumed};
+use crate::server::runs::{FoundRun, LONGEST_RUN_KEY, Resumption, Retry, RunKey, gone, not_resumed};
 
 use super::doors::Door;
 use super::front::Front;
@@ -41,8 +41,8 @@ pub(super) enum Begun {
 
 /// A program that is about to be evaluated.
 pub(super) struct Intended {
-    pub(super) called: CalledProgram<(Resumption, RunSession)>,
-    pub(super) caller: Caller,
+    pub(super) called: Box<CalledProgram>,
+    pub(super) caller: Box<Caller>,
     pub(super) door: Door,
     pub(super) most: Limits,
 }
@@ -230,8 +230,8 @@ impl Front {
         };
         let (caller, door) = self.caller(name, resumed.is_some(), context)?;
         let dry_run = self.dry_run(&request);
-        let called = CalledProgram { request, resumed, key, dry_run };
-        Ok(Begun::Program(Box::new(Intended { called, caller, door, most })))
+        let called = Box::new(CalledProgram { request, resumed, key, dry_run });
+        Ok(Begun::Program(Box::new(Intended { called, caller: Box::new(caller), door, most })))
     }
 
     /// Returns the way to answer a program that is not to be run.

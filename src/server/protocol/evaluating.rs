@@ -118,7 +118,7 @@ impl Front {
             return Err(Refused::new("Cancelled", "the call was cancelled before it started"));
         }
         let is_stored = {
-            let CalledProgram { key, resumed, .. } = &intended.called;
+            let CalledProgram { key, resumed, .. } = &*intended.called;
             self.evaluations.outlives_request(key.is_some(), resumed.is_some())
         };
         let caller = &mut intended.caller;
@@ -130,7 +130,7 @@ impl Front {
         let (cancel, left, activity) = (caller.withdrawn.clone(), caller.left.clone(), Arc::clone(&caller.activity));
         let asking = Arc::clone(&caller.request);
         let (principal, own) = (caller.name.clone(), caller.own.as_ref().map(Arc::downgrade));
-        let CalledProgram { request, resumed, key, .. } = &intended.called;
+        let CalledProgram { request, resumed, key, .. } = &*intended.called;
         let is_plain = resumed.is_none() && key.is_none() && begin::is_plain(request);
         let session = request.session.clone();
         let (door, mut work) = self.answer(intended);
@@ -190,7 +190,7 @@ impl Front {
             let is_refused = matches!(conclusion, Conclusion::Refused);
             if let Conclusion::Waits(asked) = conclusion {
                 let record = Record::of_evaluation(&identity, &reply);
-                return Answer::Waits { asked, reply: Box::new(reply), record: Box::new(record), output };
+                return Answer::Waits { asked, reply, record: Box::new(record), output };
             }
             let goes_on = reply.run.is_some() && !reply.made.is_empty();
             if let Some(failure) = &mut reply.failure {
@@ -204,7 +204,7 @@ impl Front {
             let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && evaluations.loses_sessions();
             let is_retriable = reply.run.is_some();
             let replies = settings.replies.clone();
-            let mut rendered = offload::linear(weight(&reply), move || replies.of(reply, output)).await;
+            let mut rendered = offload::linear(weight(&reply), move || replies.of(*reply, output)).await;
             if is_lost {
                 warn(&mut rendered.result, SESSION_ENDS.to_owned());
             }
