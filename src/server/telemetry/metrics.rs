@@ -33,22 +33,43 @@ type Times<const LABELS: usize> = Family<[Label; LABELS], Histogram, fn() -> His
 /// All counters and histograms.
 pub(in crate::server) struct Metrics {
     registry: Registry,
-    outcomes: Mutex<HashSet<String>>,
-    evaluations: Family<[Label; 1], Counter>,
-    evaluation_times: Histogram,
-    limits: Family<[Label; 1], Counter>,
-    calls: Family<[Label; 2], Counter>,
-    call_times: Times<1>,
+    evaluations: EvaluationMetrics,
+    calls: CallMetrics,
     quarantined: Family<[Label; 1], Counter>,
+    servers: ServerMetrics,
+    load: LoadMetrics,
+    tokens_stale: Gauge,
+    resident: Gauge,
+}
+
+/// The metrics of evaluations that have ended.
+struct EvaluationMetrics {
+    ended: Family<[Label; 1], Counter>,
+    times: Histogram,
+    limits: Family<[Label; 1], Counter>,
+    /// The codes that have become labels.
+    outcomes: Mutex<HashSet<String>>,
+}
+
+/// The metrics of tool calls that have ended.
+struct CallMetrics {
+    ended: Family<[Label; 2], Counter>,
+    times: Times<1>,
+}
+
+/// The metrics of the connections to downstream servers.
+struct ServerMetrics {
     starts: Family<[Label; 1], Counter>,
     failed_starts: Family<[Label; 1], Counter>,
     up: Family<[Label; 1], Gauge>,
+}
+
+/// The metrics of what the server holds at the moment.
+struct LoadMetrics {
     running: Gauge,
     waiting: Gauge,
     sessions: Gauge,
     session_bytes: Gauge,
-    resident: Gauge,
-    tokens_stale: Gauge,
 }
 
 /// Gauges that are read when the metrics are rendered.
@@ -68,41 +89,17 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("lispbox");
         registry.register("build", "The running version", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let to = &mut registry;
+        // They are rendered in the order of their registration.
         Metrics {
-            outcomes: Mutex::default(),
-            evaluations: counted(to, "evaluations", "Evaluations that have ended, by `ok` or the code of the error"),
-            evaluation_times: measured(
-                to,
-                "evaluation",
-                "How long evaluations took, without the wait for their turn",
-                Unit::Seconds,
-                times(),
-            ),
-            limits: counted(to, "limits_hit", "Evaluations that a limit ended, by its name"),
-            calls: counted(
-                to,
-                "tool_calls",
-                "Calls of tools that have ended, by server and by `ok` or the code of the error",
-            ),
-            call_times: measured(
-                to,
-                "tool_call",
-                "How long calls of tools took, by server",
-                Unit::Seconds,
-                Family::new_with_constructor(times),
-            ),
+            evaluations: EvaluationMetrics::register(to),
+            calls: CallMetrics::register(to),
             quarantined: counted(
                 to,
                 "quarantine_hits",
                 "Replies that read like instructions, by the rule that matched",
             ),
-            starts: counted(to, "server_starts", "Connections made to servers"),
-            failed_starts: counted(to, "server_start_failures", "Connections to servers that could not be made"),
-            up: counted(to, "server_up", "1 for a server that is connected"),
-            running: counted(to, "evaluations_running", "Evaluations that are running"),
-            waiting: counted(to, "evaluations_waiting", "Evaluations that are waiting for their turn"),
-            sessions: counted(to, "sessions", "Sessions in memory"),
-            session_bytes: measured(to, "sessions", "Memory of the sessions in memory", Unit::Bytes, Gauge::default()),
+            servers: ServerMetrics::register(to),
+            load: LoadMetrics::register(to),
             tokens_stale: counted(
                 to,
                 "tokens_file_stale",
@@ -112,6 +109,111 @@ impl Default for Metrics {
             registry,
         }
     }
+}
+
+impl EvaluationMetrics {
+    fn register(to: &mut Registry) -> EvaluationMetrics {
+        EvaluationMetrics {
+            ended: counted(to, "evaluations", "Evaluations that have ended, by `ok` or the code of the error"),
+            times: measured(
+                to,
+                "evaluation",
+                "How long evaluations took, without the wait for their turn",
+                Unit::Seconds,
+                times(),
+            ),
+            limits: counted(to, "limits_hit", "Evaluations that a limit ended, by its name"),
+            outcomes: Mutex::default(),
+        }
+    }
+
+    /// Counts an evaluation that has ended.
+    fn count(&self, reply: &Reply) {
+        let failure = reply.failure.as_ref();
+        let outcome = self.outcome(failure.map_or("ok", |failure| &failure.error));
+        self.ended.get_or_create(&[("outcome", outcome)]).inc();
+        // A refused evaluation took no time.
+        if reply.spent.fuel > 0 {
+            self.times.observe(Duration::from_millis(reply.spent.total_ms).as_secs_f64());
+        }
+        if let Some(limit) = failure.and_then(|failure| failure.limit.as_deref()) {
+            self.limits.get_or_create(&[("limit", self.outcome(limit))]).inc();
+        }
+    }
+
+    /// Maps an outcome to a label: a worker or a function of the host may use any code.
+    fn outcome(&self, code: &str) -> String {
+        let mut known = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(code) {
+            return code.to_owned();
+        }
+        if known.len() >= MOST_OUTCOMES || code.len() > 40 {
+            return "other".to_owned();
+        }
+        known.insert(code.to_owned());
+        code.to_owned()
+    }
+}
+
+impl CallMetrics {
+    fn register(to: &mut Registry) -> CallMetrics {
+        CallMetrics {
+            ended: counted(
+                to,
+                "tool_calls",
+                "Calls of tools that have ended, by server and by `ok` or the code of the error",
+            ),
+            times: measured(
+                to,
+                "tool_call",
+                "How long calls of tools took, by server",
+                Unit::Seconds,
+                Family::new_with_constructor(times),
+            ),
+        }
+    }
+}
+
+impl ServerMetrics {
+    fn register(to: &mut Registry) -> ServerMetrics {
+        ServerMetrics {
+            starts: counted(to, "server_starts", "Connections made to servers"),
+            failed_starts: counted(to, "server_start_failures", "Connections to servers that could not be made"),
+            up: counted(to, "server_up", "1 for a server that is connected"),
+        }
+    }
+
+    /// Sets which servers are connected; others are forgotten.
+    fn set(&self, servers: &[(String, bool)]) {
+        self.up.clear();
+        for (server, is_up) in servers {
+            self.up.get_or_create(&[("server", server.clone())]).set(i64::from(*is_up));
+        }
+    }
+}
+
+impl LoadMetrics {
+    fn register(to: &mut Registry) -> LoadMetrics {
+        LoadMetrics {
+            running: counted(to, "evaluations_running", "Evaluations that are running"),
+            waiting: counted(to, "evaluations_waiting", "Evaluations that are waiting for their turn"),
+            sessions: counted(to, "sessions", "Sessions in memory"),
+            session_bytes: measured(to, "sessions", "Memory of the sessions in memory", Unit::Bytes, Gauge::default()),
+        }
+    }
+
+    /// Sets all gauges.
+    fn set(&self, now: &Now) {
+        self.running.set(amount(now.running as u64));
+        self.waiting.set(amount(now.waiting as u64));
+        self.sessions.set(amount(now.sessions.0 as u64));
+        self.session_bytes.set(amount(now.sessions.1));
+    }
+}
+
+/// Returns a count as the value of a gauge.
+fn amount(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn times() -> Histogram {
@@ -139,24 +241,15 @@ impl Metrics {
 
     /// Counts an evaluation that has ended.
     pub(in crate::server) fn evaluation(&self, reply: &Reply) {
-        let failure = reply.failure.as_ref();
-        let outcome = self.outcome(failure.map_or("ok", |failure| &failure.error));
-        self.evaluations.get_or_create(&[("outcome", outcome)]).inc();
-        // A refused evaluation took no time.
-        if reply.spent.fuel > 0 {
-            self.evaluation_times.observe(Duration::from_millis(reply.spent.total_ms).as_secs_f64());
-        }
-        if let Some(limit) = failure.and_then(|failure| failure.limit.as_deref()) {
-            self.limits.get_or_create(&[("limit", self.outcome(limit))]).inc();
-        }
+        self.evaluations.count(reply);
     }
 
     /// Counts a tool call of that server that has ended.
     pub(in crate::server) fn tool_call(&self, server: &str, took: Duration, reply: &ToolReply) {
         let server = ("server", server.to_owned());
         let outcome = ("outcome", reply.outcome().to_owned());
-        self.calls.get_or_create(&[server.clone(), outcome]).inc();
-        self.call_times.get_or_create(&[server]).observe(took.as_secs_f64());
+        self.calls.ended.get_or_create(&[server.clone(), outcome]).inc();
+        self.calls.times.get_or_create(&[server]).observe(took.as_secs_f64());
     }
 
     /// Counts a reply in which those quarantine rules matched.
@@ -168,38 +261,18 @@ impl Metrics {
 
     /// Counts a connection attempt to a server, successful or not.
     pub(in crate::server) fn started(&self, server: &str, is_up: bool) {
-        let starts = if is_up { &self.starts } else { &self.failed_starts };
+        let starts = if is_up { &self.servers.starts } else { &self.servers.failed_starts };
         starts.get_or_create(&[("server", server.to_owned())]).inc();
     }
 
     /// Renders all metrics in the format of [`CONTENT_TYPE`].
     pub(in crate::server) fn text(&self, now: &Now) -> String {
-        let amount = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.running.set(amount(now.running as u64));
-        self.waiting.set(amount(now.waiting as u64));
-        self.sessions.set(amount(now.sessions.0 as u64));
-        self.session_bytes.set(amount(now.sessions.1));
+        self.load.set(now);
         self.resident.set(amount(resident().unwrap_or_default()));
-        self.up.clear();
-        for (server, is_up) in &now.servers {
-            self.up.get_or_create(&[("server", server.clone())]).set(i64::from(*is_up));
-        }
+        self.servers.set(&now.servers);
         let mut text = String::new();
         text::encode(&mut text, &self.registry).expect("a text takes whatever is written to it");
         text
-    }
-
-    /// Maps an outcome to a label: a worker or a function of the host may use any code.
-    fn outcome(&self, code: &str) -> String {
-        let mut known = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(code) {
-            return code.to_owned();
-        }
-        if known.len() >= MOST_OUTCOMES || code.len() > 40 {
-            return "other".to_owned();
-        }
-        known.insert(code.to_owned());
-        code.to_owned()
     }
 }
 
