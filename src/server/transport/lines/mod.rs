@@ -11,6 +11,7 @@
 //! Of servers, it also reads messages that do not stand on a line each; see [`pieces`].
 
 mod pieces;
+mod reader;
 mod reading;
 mod requests;
 
@@ -24,7 +25,7 @@ use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, J
 use rmcp::service::{RxJsonRpcMessage, ServiceError, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,8 @@ use super::envelope::{Envelope, LONGEST_ID};
 use super::frequent::same;
 use super::lenient::Waits;
 use super::unfit;
-use pieces::{Piece, Pieces};
+use pieces::Piece;
+use reader::LineReader;
 use reading::{Unreadable, read_item, read_message};
 
 pub(in crate::server) use reading::{MOST_MARKS, UNREADABLE, bytes_of, problem_of};
@@ -101,14 +103,8 @@ type Decoded<Role> = Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadabl
 
 /// A transport that reads lines from a byte stream and writes them to an [`Outlet`].
 pub(in crate::server) struct Lines<Read, Out> {
-    read: BufReader<Read>,
+    reader: LineReader<Read>,
     outlet: Out,
-    line: Vec<u8>,
-    /// Towards a server: the scan of the line so far, and how many bytes of it were scanned.
-    scanned: (Envelope, usize),
-    /// The scan of a line over the cap, until its end.
-    oversized: Option<Envelope>,
-    largest: usize,
     backlog: Arc<Backlog>,
     /// Called when too much is owed and there was no progress for a while; true if the peer counts as gone.
     given_up: fn() -> bool,
@@ -119,8 +115,6 @@ pub(in crate::server) struct Lines<Read, Out> {
     batches: Batches,
     /// Messages of a batch that have not been accepted yet.
     of_batch: VecDeque<Box<RawValue>>,
-    /// Towards a server: the beginning of a message that does not stand on a line.
-    pieces: Pieces,
     /// Towards a server: our requests that it has not answered.
     requests: requests::OfTransport,
     /// Cancelled when the peer closes either side.
@@ -155,12 +149,8 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
     /// Creates a transport over a byte stream and an outlet.
     pub(in crate::server) fn between(read: Read, outlet: Out, largest: usize, ended: CancellationToken) -> Self {
         Lines {
-            read: BufReader::with_capacity(64 << 10, read),
+            reader: LineReader::new(read, largest),
             outlet,
-            line: Vec::new(),
-            scanned: Default::default(),
-            oversized: None,
-            largest,
             backlog: Backlog::new(MOST_REQUESTS),
             // A downstream server that sends requests and does not read is of no further use.
             given_up: || true,
@@ -168,7 +158,6 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             answers: JoinSet::new(),
             batches: Batches::default(),
             of_batch: VecDeque::new(),
-            pieces: Pieces::default(),
             requests: requests::OfTransport::default(),
             ended,
             finish: None,
@@ -208,7 +197,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             if !self.room().await {
                 return None;
             }
-            if self.of_batch.is_empty() { self.next_line().await } else { Some(None) }
+            if self.of_batch.is_empty() { self.reader.next_line(self.finish.is_none()).await } else { Some(None) }
         };
         match finish {
             Some(finish) => tokio::select! {
@@ -227,57 +216,6 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
                 Ok(()) => return true,
                 Err(_) if (self.given_up)() => return false,
                 Err(_) => {}
-            }
-        }
-    }
-
-    /// Returns whether the line that was read so far is whole, whose end was found or not. Some servers end a message by
-    /// nothing, and some announce its characters in place of its bytes. Each byte is scanned once at most.
-    fn ends(&mut self, is_end: bool) -> bool {
-        let is_of_server = self.finish.is_none() && self.oversized.is_none();
-        let text = self.line.trim_ascii_end();
-        let is_closed = text.ends_with(b"}");
-        let is_doubtful = if is_end { !self.line.ends_with(b"\n") } else { is_closed };
-        if is_of_server && is_doubtful && text.trim_ascii_start().starts_with(b"{") {
-            let (scan, bytes) = &mut self.scanned;
-            scan.feed(&self.line[*bytes..]);
-            *bytes = self.line.len();
-            return !scan.is_open();
-        }
-        is_end
-    }
-
-    /// Reads up to the end of a line, which is then in `self.line`; `Some` for one over the cap, `None` at the end of
-    /// the stream. Cancel-safe: data that was read stays in `self` when the future is dropped.
-    async fn next_line(&mut self) -> Option<Option<Envelope>> {
-        loop {
-            let available = match self.read.fill_buf().await {
-                Ok(available) if !available.is_empty() => available,
-                Ok(_) => return None,
-                Err(problem) => {
-                    tracing::warn!(%problem, "a peer's stream broke");
-                    return None;
-                }
-            };
-            let (taken, is_end) = self.pieces.end_in(available);
-            let piece = &available[..taken];
-            if let Some(scan) = &mut self.oversized {
-                scan.feed(piece);
-            } else if self.line.len() + taken > self.largest {
-                let mut scan = self.pieces.begun();
-                scan.feed(&self.line);
-                scan.feed(piece);
-                self.oversized = Some(scan);
-                self.line = Vec::new();
-            } else {
-                if self.line.is_empty() {
-                    self.scanned = Default::default();
-                }
-                self.line.extend_from_slice(piece);
-            }
-            self.read.consume(taken);
-            if self.ends(is_end) && !self.pieces.take_header(&mut self.line) {
-                return Some(self.oversized.take());
             }
         }
     }
@@ -325,10 +263,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                 return None;
             };
             let read = match oversized {
-                Some(envelope) => match self.pieces.go_on(envelope) {
-                    Some(envelope) => Err(self.large(envelope)),
-                    None => Ok(None),
-                },
+                Some(envelope) => self.reader.end_of_large(envelope).map_or(Ok(None), Err),
                 None if Role::IS_CLIENT => self.read_of_server::<Role>(),
                 None => self.read_of_client::<Role>(),
             };
@@ -365,7 +300,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
 impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
     /// Decodes the line of a client; `None` if it is no message, or was answered or taken apart.
     fn read_of_client<Role: ServiceRole>(&mut self) -> Decoded<Role> {
-        let line = std::mem::take(&mut self.line);
+        let line = self.reader.take();
         self.batches.comes(&line);
         let wrong = match cursor::problem(&line) {
             // rmcp takes a malformed `initialize` for a request of another kind.
@@ -391,7 +326,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
 
     /// Decodes the line of a server; `None` if it is no message, only a part of one, or was taken apart.
     fn read_of_server<Role: ServiceRole>(&mut self) -> Decoded<Role> {
-        let line = std::mem::take(&mut self.line);
+        let line = self.reader.take();
         let only = self.requests.only();
         let waits = Waits::of(only.as_ref());
         let read = read_message::<Role>(&line, waits);
@@ -400,25 +335,19 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
             Err((envelope, _)) if envelope.has_id() => pieces::Kind::Broken,
             Ok(None) | Err(_) => pieces::Kind::Other,
         };
-        let (line, read) = match self.pieces.add(line, kind, self.largest) {
+        let (line, read) = match self.reader.join(line, kind) {
             Piece::Alone(line) => (line, read),
             Piece::Part => return Ok(None),
             Piece::Last(whole) => {
                 let read = read_message::<Role>(&whole, waits);
                 (whole, read)
             }
-            Piece::Large(envelope) => return Err(self.large(envelope)),
+            Piece::Large(envelope) => return Err(self.reader.large(envelope)),
         };
         read.or_else(|unreadable| {
             self.of_batch.extend(pieces::several(&line).ok_or(unreadable)?);
             Ok(None)
         })
-    }
-
-    /// Returns the problem of a message over the maximum size.
-    fn large(&self, envelope: Envelope) -> (Envelope, Unreadable) {
-        let bytes = envelope.bytes();
-        (envelope, Unreadable::Large { bytes, most: self.largest })
     }
 
     /// Updates the books for a message that was read; `None` if the message is not for the service.

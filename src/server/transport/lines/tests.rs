@@ -2,7 +2,7 @@
 
 use rmcp::{RoleClient, RoleServer};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 use super::*;
 
@@ -73,7 +73,7 @@ async fn a_long_line_that_comes_in_pieces_is_scanned_once() {
     });
     let mut lines = Lines::new(read, write, 1 << 21, CancellationToken::new());
     assert!(Transport::<RoleClient>::receive(&mut lines).await.is_some());
-    assert_eq!(lines.scanned.1, text.len());
+    assert_eq!(lines.reader.scanned.1, text.len());
     drop(feeding.await.expect("fed"));
 }
 
