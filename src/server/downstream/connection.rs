@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
@@ -30,6 +30,7 @@ use crate::server::transport::lines::{self, Direct, Stream};
 use super::asked::{Asked, DirectCalls, Reports};
 use super::client::Client;
 use super::http;
+use super::lifetime::Lifetime;
 use super::list::{List, NO_TOOLS};
 use super::listing;
 use super::problems::{self, quoted};
@@ -145,28 +146,44 @@ struct Uses {
     last: Instant,
 }
 
+/// The transport of a connection, as far as requests depend on it.
+enum Link {
+    /// The pipes of a process, with the sender of calls that bypasses rmcp's task of the connection.
+    Process(ServerProcess, DirectCalls),
+    /// Streamable HTTP, on which each request has a connection of its own.
+    Http(Authorization),
+    /// HTTP, with all answers in one stream of events.
+    Events,
+}
+
+impl Link {
+    fn process(&self) -> Option<&ServerProcess> {
+        match self {
+            Link::Process(process, _) => Some(process),
+            Link::Http(_) | Link::Events => None,
+        }
+    }
+
+    fn direct_calls(&self) -> Option<&DirectCalls> {
+        match self {
+            Link::Process(_, calls) => Some(calls),
+            Link::Http(_) | Link::Events => None,
+        }
+    }
+}
+
 /// A connection whose handshake is complete.
 pub(in crate::server) struct Connection {
     name: String,
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
-    process: Option<ServerProcess>,
-    /// Sends calls past rmcp's task of the connection, to a process.
-    calls: Option<DirectCalls>,
-    /// The authorization of requests, over streamable HTTP.
-    over_http: Option<Authorization>,
-    /// Cancelled when the server closes its side, or when a call finds the connection broken, with all calls on it.
-    ended: CancellationToken,
-    /// The time at which that happened.
-    ended_at: Arc<OnceLock<Instant>>,
-    /// True once a request over HTTP has found that its own connection broke: the others go on, and no new one begins.
-    is_retired: AtomicBool,
+    link: Link,
+    lifetime: Lifetime,
     /// True once a call was answered.
     was_answered: AtomicBool,
     reports: Arc<Reports>,
     /// True once the server has refused a call in a way that its tools may have changed.
     list_doubted: AtomicBool,
-    begun: Instant,
     uses: StdMutex<Uses>,
     /// Room for the arguments of the calls that are under way, in bytes. Calls wait for it, so that a server that reads slowly
     /// is not taken for one that does not read.
@@ -184,26 +201,15 @@ impl Connection {
         ended: CancellationToken,
         secrets: Secrets,
     ) -> Connection {
-        let ended_at = Arc::<OnceLock<Instant>>::default();
-        let (at, end) = (Arc::clone(&ended_at), ended.clone());
-        tokio::spawn(async move {
-            end.cancelled().await;
-            let _ = at.set(Instant::now());
-        });
         Connection {
-            ended_at,
-            is_retired: AtomicBool::new(false),
-            was_answered: AtomicBool::new(false),
             name: name.to_owned(),
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
-            process: None,
-            calls: None,
-            over_http: None,
-            ended,
+            link: Link::Events,
+            lifetime: Lifetime::until(ended),
+            was_answered: AtomicBool::new(false),
             reports,
             list_doubted: AtomicBool::new(false),
-            begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
             room: Semaphore::new(MOST_SAID),
             secrets,
@@ -213,22 +219,22 @@ impl Connection {
     /// Attaches the server process of the connection, and what makes requests on its pipes.
     pub(super) fn to(self, process: ServerProcess, direct: Direct<Stream<ChildStdin>>) -> Connection {
         let calls = DirectCalls::new(direct, &self.peer);
-        Connection { process: Some(process), calls: Some(calls), ..self }
+        Connection { link: Link::Process(process, calls), ..self }
     }
 
     /// Marks the connection as one over streamable HTTP.
     pub(super) fn over_http(self, authorization: Authorization) -> Connection {
-        Connection { over_http: Some(authorization), ..self }
+        Connection { link: Link::Http(authorization), ..self }
     }
 
     /// False once the server has gone, or no further request may begin.
     pub(super) fn lives(&self) -> bool {
-        !self.is_retired() && !self.ended.is_cancelled() && !self.peer.is_transport_closed()
+        self.lifetime.goes_on() && !self.peer.is_transport_closed()
     }
 
     /// True if no further request may begin, but those that are under way go on.
     pub(super) fn is_retired(&self) -> bool {
-        self.is_retired.load(Ordering::Acquire) && !self.ended.is_cancelled()
+        self.lifetime.is_retired()
     }
 
     /// True once a call was answered.
@@ -238,16 +244,15 @@ impl Connection {
 
     /// Returns the time at which the server was found gone.
     pub(super) fn ended_at(&self) -> Instant {
-        self.ended_at.get().copied().unwrap_or_else(Instant::now)
+        self.lifetime.ended_at()
     }
 
     /// Ends the connection because a request was lost. Over HTTP each request has a connection of its own, so that the
     /// others go on.
     fn breaks(&self) {
-        if self.over_http.is_some() {
-            self.is_retired.store(true, Ordering::Release);
-        } else {
-            self.ended.cancel();
+        match self.link {
+            Link::Http(_) => self.lifetime.retire(),
+            Link::Process(..) | Link::Events => self.lifetime.end(),
         }
     }
 
@@ -271,13 +276,13 @@ impl Connection {
 
     /// The time for which the server was connected.
     pub(super) fn age(&self) -> Duration {
-        self.ended_at().saturating_duration_since(self.begun)
+        self.lifetime.age()
     }
 
     /// Pings the server; returns whether it is usable: it answers, or it is a process that runs, with its state.
     pub(super) async fn answers(&self) -> bool {
         let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
-        match (tokio::time::timeout(PING, ping).await, &self.process) {
+        match (tokio::time::timeout(PING, ping).await, self.link.process()) {
             (Ok(Ok(_)), _) => true,
             // A process has no sessions that it can forget: any answer is a sign of life, and so is the process.
             (Ok(Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse)), Some(_)) => true,
@@ -405,7 +410,7 @@ impl Connection {
         let bytes = bytes.min(MOST_SAID);
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = foreign_text::qualified(&self.name, tool);
-        let asked = Asked::new(&self.peer, self.calls.as_ref(), &self.reports);
+        let asked = Asked::new(&self.peer, self.link.direct_calls(), &self.reports);
         let request = async {
             // It is never closed, and has as much room as is asked for.
             let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await;
@@ -471,7 +476,7 @@ impl Connection {
                         },
                     },
                 },
-                () = self.ended.cancelled() => break ServiceError::TransportClosed,
+                () = self.lifetime.ended() => break ServiceError::TransportClosed,
             }
         };
         Err(self.failure(problem, what).await)
@@ -508,7 +513,10 @@ impl Connection {
     /// Returns the failure of a request that was not sent, or refused by an HTTP status.
     fn unsent(&self, error: &(dyn Error + 'static), what: &str) -> Failure {
         let (status, reason) = (problems::status(error), problems::problem(error, &self.secrets));
-        let login = self.over_http.filter(|_| status == Some(401)).map(|by| by.advice(&self.name)).unwrap_or_default();
+        let login = match self.link {
+            Link::Http(by) if status == Some(401) => by.advice(&self.name),
+            Link::Process(..) | Link::Http(_) | Link::Events => String::new(),
+        };
         let cannot = if status.is_some() { "used" } else { "reached" };
         let problem = ToolError::unavailable(format!("server `{}` cannot be {cannot}: {reason}{login}", self.name));
         match status {
@@ -541,27 +549,26 @@ impl Connection {
     /// Returns the error that the server has gone, with its last output.
     async fn gone(&self, what: &str) -> ToolError {
         self.breaks();
-        let words = match &self.process {
-            Some(process) => process.last_words().await,
-            None => None,
-        };
-        let words = match words {
-            None if self.over_http.is_some() => {
+        let words = match &self.link {
+            Link::Process(process, _) => {
+                process.last_words().await.map(|words| format!("; {words}")).unwrap_or_default()
+            }
+            Link::Http(_) => {
                 "; the stream of its reply ended without one, or the reply is larger than the maximum".to_owned()
             }
-            words => words.map(|words| format!("; {words}")).unwrap_or_default(),
+            Link::Events => String::new(),
         };
         ToolError::unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
     }
 
     /// Ends the connection: closes the server's input, and kills its process if it does not exit on its own.
     pub(super) async fn close(&self) {
-        self.ended.cancel();
+        self.lifetime.end();
         if let Some(mut running) = self.running.lock().await.take() {
             // The bound is for a service that does not stop; the process is ended all the same.
             let _ = running.close_with_timeout(Duration::from_millis(300)).await;
         }
-        if let Some(process) = &self.process {
+        if let Some(process) = self.link.process() {
             process.end().await;
         }
     }

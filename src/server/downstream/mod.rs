@@ -2,7 +2,7 @@
 //!
 //! [`Downstreams`] is the set of servers and builds the catalogue of their tools. [`server`] is one server with its
 //! state over time; [`tool_transport`] is the transport of its calls: a connection, or [`local`] where no server process exists.
-//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`] (its words are [`overheard`]), [`http`] with [`streamable`], or [`sse`],
+//! [`start`] opens a [`connection`] with its [`lifetime`], on which [`client`] is our MCP client, over [`process`] (its words are [`overheard`]), [`http`] with [`streamable`], or [`sse`],
 //! with a [`login`] where the server requires one, and [`problems`] explains failures; [`starts`] bounds concurrent starts
 //! and [`restarts`] rate-limits new ones. Tools come as a [`list`], whose pages [`listing`] reads. [`freshness`] decides when a list of tools is asked for once more, also after [`refusals`] of calls.
 //! [`arguments`] validates outgoing arguments and [`coercion`] repairs them in a [`validation`] whose work [`expansion`] bounds;
@@ -23,6 +23,7 @@ mod freshness;
 mod http;
 mod index;
 mod learned_shape;
+mod lifetime;
 mod list;
 mod list_cache;
 mod listing;
