@@ -5,12 +5,15 @@
 //! however often they are referred to. [`Graph::estimate`] visits each pair of a part and a value once and adds up the
 //! visits that a validator without memoization would make, so it is cheap where the expansion is exponential.
 
+mod part;
+
 use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 use super::patterns::Patterns;
+use part::Part;
 
 /// Maximum number of schema parts that are compiled.
 const MOST_PARTS: usize = 50_000;
@@ -97,34 +100,6 @@ pub(super) struct Graph {
     parts: Vec<Part>,
 }
 
-#[derive(Debug, Default)]
-struct Part {
-    /// True if several edges lead to the part, so that it may apply to one value more than once.
-    is_shared: bool,
-    /// Cost of its keywords, constants and names, which are examined for each value.
-    own: u64,
-    /// Number of states of the patterns for texts, and of those for the names of members.
-    states: u64,
-    key_states: u64,
-    is_unique: bool,
-    /// Parts applied to the value itself: unconditionally, by reference, and as alternatives or conditions.
-    always: Vec<usize>,
-    references: Vec<usize>,
-    tested: Vec<usize>,
-    /// Parts applied to members: one by name, those for members that are not named, those by pattern, and those for
-    /// names.
-    properties: HashMap<String, usize>,
-    others: Vec<usize>,
-    members: Vec<usize>,
-    names: Vec<usize>,
-    /// Parts applied to items: by position, to the rest, and by `contains`.
-    prefix: Vec<usize>,
-    items: Vec<usize>,
-    contains: Vec<usize>,
-    /// Parts applied by the `unevaluated…` keywords.
-    unevaluated: Vec<usize>,
-}
-
 impl Graph {
     /// Builds the graph of all parts that are reachable from the root of a schema; its patterns were measured before.
     ///
@@ -156,10 +131,7 @@ impl Graph {
         // Validation begins at the root.
         ways[0] = 1;
         for part in &self.parts {
-            let members = part.properties.values().chain(&part.others).chain(&part.members).chain(&part.names);
-            let items = part.prefix.iter().chain(&part.items).chain(&part.contains).chain(&part.unevaluated);
-            let itself = part.always.iter().chain(&part.references).chain(&part.tested);
-            itself.chain(members).chain(items).for_each(|inner| ways[*inner] += 1);
+            part.within().chain(&part.in_place.references).for_each(|inner| ways[*inner] += 1);
         }
         for (part, ways) in self.parts.iter_mut().zip(ways) {
             part.is_shared = ways > 1;
@@ -255,38 +227,39 @@ impl<'s> Survey<'s> {
     ) -> Result<u64, Unchecked> {
         let under = pointer + keyword.len() + 2;
         match (keyword, value) {
-            ("allOf", Value::Array(schemas)) => part.always.extend(self.each(schemas, under)),
-            ("anyOf" | "oneOf", Value::Array(schemas)) => part.tested.extend(self.each(schemas, under)),
-            ("not" | "if" | "then" | "else", schema) => part.tested.push(self.index(schema, under)),
+            ("allOf", Value::Array(schemas)) => part.in_place.always.extend(self.each(schemas, under)),
+            ("anyOf" | "oneOf", Value::Array(schemas)) => part.in_place.tested.extend(self.each(schemas, under)),
+            ("not" | "if" | "then" | "else", schema) => part.in_place.tested.push(self.index(schema, under)),
             ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                part.tested.extend(self.named(schemas, under).into_iter().map(|(_, schema)| schema));
+                part.in_place.tested.extend(self.named(schemas, under).into_iter().map(|(_, schema)| schema));
                 return Ok(1 + schemas.values().map(constants).sum::<u64>());
             }
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                 for target in self.targets(reference)? {
                     // The validator ignores a reference of a part to itself.
                     if keyword == "$recursiveRef" || !std::ptr::eq(target, schema) {
-                        part.references.push(self.index(target, reference.len()));
+                        part.in_place.references.push(self.index(target, reference.len()));
                     }
                 }
             }
             ("properties", Value::Object(schemas)) => {
-                part.properties = self.named(schemas, under).into_iter().map(|(name, at)| (name.clone(), at)).collect();
+                let named = self.named(schemas, under).into_iter();
+                part.members.by_name = named.map(|(name, at)| (name.clone(), at)).collect();
                 return Ok(1 + schemas.len() as u64);
             }
             ("patternProperties", Value::Object(schemas)) => {
                 for (pattern, schema) in self.named(schemas, under) {
-                    part.key_states += self.patterns.states(pattern);
-                    part.members.push(schema);
+                    part.members.pattern_states += self.patterns.states(pattern);
+                    part.members.by_pattern.push(schema);
                 }
             }
-            ("additionalProperties", schema) => part.others.push(self.index(schema, under)),
-            ("propertyNames", schema) => part.names.push(self.index(schema, under)),
-            ("prefixItems" | "items", Value::Array(schemas)) => part.prefix.extend(self.each(schemas, under)),
-            ("items" | "additionalItems", schema) => part.items.push(self.index(schema, under)),
-            ("contains", schema) => part.contains.push(self.index(schema, under)),
+            ("additionalProperties", schema) => part.members.others.push(self.index(schema, under)),
+            ("propertyNames", schema) => part.members.names.push(self.index(schema, under)),
+            ("prefixItems" | "items", Value::Array(schemas)) => part.items.prefix.extend(self.each(schemas, under)),
+            ("items" | "additionalItems", schema) => part.items.rest.push(self.index(schema, under)),
+            ("contains", schema) => part.items.contains.push(self.index(schema, under)),
             ("unevaluatedProperties" | "unevaluatedItems", schema) => part.unevaluated.push(self.index(schema, under)),
-            ("uniqueItems", _) => part.is_unique = true,
+            ("uniqueItems", _) => part.items.are_unique = true,
             ("pattern", Value::String(pattern)) => part.states += self.patterns.states(pattern),
             ("enum" | "const" | "required" | "dependentRequired", constant) => return Ok(constants(constant)),
             _ => {}
@@ -422,7 +395,7 @@ impl Compilation<'_> {
         }
         let part = &self.graph.parts[at];
         let mut ways = self.size(at);
-        for inner in part.always.iter().chain(&part.references).chain(&part.tested) {
+        for inner in part.in_place.all() {
             // It is compiled both for itself and for the keyword.
             ways = ways.saturating_add(self.ways(*inner)?.saturating_mul(2));
         }
@@ -435,10 +408,7 @@ impl Compilation<'_> {
             return size;
         }
         let part = &self.graph.parts[at];
-        let members = part.properties.values().chain(&part.others).chain(&part.members).chain(&part.names);
-        let items = part.prefix.iter().chain(&part.items).chain(&part.contains).chain(&part.unevaluated);
-        let inner = part.always.iter().chain(&part.tested).chain(members).chain(items);
-        let size = 1 + inner.map(|inner| self.size(*inner)).sum::<u64>();
+        let size = 1 + part.within().map(|inner| self.size(*inner)).sum::<u64>();
         self.sizes[at] = Some(size);
         size
     }
@@ -512,12 +482,12 @@ impl Walk<'_> {
             let bytes = text.len() as u64;
             sum.add_both(bytes / 64 + (bytes / 16 + 1).saturating_mul(part.states) / 4);
         }
-        for schema in part.always.iter().chain(&part.references) {
+        for schema in part.in_place.always.iter().chain(&part.in_place.references) {
             let inner = self.of(*schema, instance, depth)?;
             sum.add(inner);
             sum.mark = sum.mark.saturating_add(inner.mark);
         }
-        for schema in &part.tested {
+        for schema in &part.in_place.tested {
             let inner = self.of(*schema, instance, depth)?;
             sum.add_tested(inner);
             sum.mark = sum.mark.saturating_add(inner.mark).saturating_add(inner.test);
@@ -525,12 +495,13 @@ impl Walk<'_> {
         let Instance::Value(value) = instance else { return Ok(sum) };
         match value {
             Value::Object(members) => {
+                let parts = &part.members;
                 for (name, member) in members {
-                    let named = part.properties.get(name);
-                    let unnamed = part.others.iter().chain(&part.unevaluated).filter(|_| named.is_none());
-                    let values = named.into_iter().chain(unnamed).chain(&part.members);
+                    let named = parts.by_name.get(name);
+                    let unnamed = parts.others.iter().chain(&part.unevaluated).filter(|_| named.is_none());
+                    let values = named.into_iter().chain(unnamed).chain(&parts.by_pattern);
                     let values = values.map(|schema| (*schema, Instance::Value(member)));
-                    let names = part.names.iter().map(|schema| (*schema, Instance::Name(name)));
+                    let names = parts.names.iter().map(|schema| (*schema, Instance::Name(name)));
                     for (schema, instance) in values.chain(names) {
                         let inner = self.of(schema, instance, depth)?;
                         sum.add(inner);
@@ -538,15 +509,16 @@ impl Walk<'_> {
                             sum.mark = sum.mark.saturating_add(inner.test);
                         }
                     }
-                    let matching = (name.len() as u64 / 16 + 1).saturating_mul(part.key_states) / 4 + 1;
+                    let matching = (name.len() as u64 / 16 + 1).saturating_mul(parts.pattern_states) / 4 + 1;
                     sum.add_both(matching.saturating_mul(2));
                     sum.mark = sum.mark.saturating_add(matching);
                 }
             }
             Value::Array(items) => {
+                let parts = &part.items;
                 for (position, item) in items.iter().enumerate() {
-                    let several = part.prefix.get(position).into_iter().chain(&part.items).chain(&part.unevaluated);
-                    for schema in several.chain(&part.contains) {
+                    let several = parts.prefix.get(position).into_iter().chain(&parts.rest).chain(&part.unevaluated);
+                    for schema in several.chain(&parts.contains) {
                         let inner = self.of(*schema, Instance::Value(item), depth)?;
                         sum.add_tested(inner);
                         sum.mark = sum.mark.saturating_add(inner.test);
@@ -554,7 +526,7 @@ impl Walk<'_> {
                     sum.add_both(1);
                     sum.mark = sum.mark.saturating_add(1);
                 }
-                if part.is_unique {
+                if parts.are_unique {
                     // Short arrays are compared pairwise, long ones are hashed.
                     let size = constants(value);
                     self.visits = self.visits.saturating_add(size);
