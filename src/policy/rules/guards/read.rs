@@ -8,9 +8,10 @@ use crate::origins::{Part, Ports, UrlRules};
 
 use super::super::read::read_pattern;
 use super::bounds::{Bound, BoundKind};
+use super::conditions::{Conditions, Origin};
 use super::path::ArgumentPath;
 use super::presets::Preset;
-use super::{Guard, Origin, Policy, Source, Verdict};
+use super::{Guard, Policy, Source, Verdict};
 
 /// Largest compiled pattern, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -188,22 +189,18 @@ fn read_guard(fields: &Map<String, Value>, path: &str, file: &str) -> Result<Gua
         undeclared,
         part,
         urls: read_urls(fields, path)?,
-        from,
-        not_from: read_not_from(fields, path)?,
-        one_of: given(fields, "one_of").map(|value| texts("one_of", value)).transpose()?,
-        matches,
-        bounds,
-        domains: domains.map(|domains| domains.iter().map(|domain| domain.to_ascii_lowercase()).collect()),
+        conditions: Conditions {
+            from,
+            not_from: read_not_from(fields, path)?,
+            one_of: given(fields, "one_of").map(|value| texts("one_of", value)).transpose()?,
+            matches,
+            bounds,
+            domains: domains.map(|domains| domains.iter().map(|domain| domain.to_ascii_lowercase()).collect()),
+        },
         otherwise,
         source: Source { key: path.to_owned(), file: file.to_owned() },
     };
-    let has_condition = guard.from.is_some()
-        || !guard.not_from.is_empty()
-        || guard.one_of.is_some()
-        || guard.matches.is_some()
-        || !guard.bounds.is_empty()
-        || guard.domains.is_some();
-    if !has_condition {
+    if guard.conditions.is_empty() {
         let message = "a guard needs a condition: `from`, `not_from`, `one_of`, `matches`, `at_least`, `more_than`, `at_most` or \
                        `domain`";
         return Err(Wrong::new(path, message));
