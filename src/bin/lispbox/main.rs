@@ -22,6 +22,7 @@ mod doc;
 mod doctor;
 mod eval;
 mod grants;
+mod http;
 mod input;
 mod installation;
 mod logging;
@@ -45,6 +46,7 @@ mod sample_mailbox;
 mod serve;
 mod sessions;
 mod setup;
+mod storage;
 #[cfg(feature = "telemetry")]
 mod telemetry;
 #[cfg(not(feature = "telemetry"))]

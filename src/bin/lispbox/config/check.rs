@@ -30,11 +30,11 @@ impl Check {
     /// Checks all servers concurrently.
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
         let Prepared { options, redaction, .. } = self.serve.prepare()?;
-        self.serve.check_store()?;
+        self.serve.storage.check()?;
         let ServeOptions { configuration, mut downstream, .. } = options;
-        match self.serve.pins()? {
+        match self.serve.storage.pins()? {
             Some(pins) => downstream.pins = pins,
-            None if self.serve.has_store() => {
+            None if self.serve.storage.is_named() => {
                 outln!("warning: no tools are pinned, since the store does not exist yet");
                 downstream.pins = Pins::none();
             }

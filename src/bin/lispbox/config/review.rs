@@ -44,15 +44,15 @@ impl Review {
             ));
         }
         let Prepared { mut options, .. } = self.serve.prepare()?;
-        self.serve.check_store()?;
-        match self.serve.pins()? {
+        self.serve.storage.check()?;
+        match self.serve.storage.pins()? {
             Some(pins) => options.downstream.pins = pins,
-            None if self.serve.has_store() => {
+            None if self.serve.storage.is_named() => {
                 return Err(Problem::Usage("the store does not exist yet, so no tools are pinned in it".to_owned()));
             }
             None => {}
         }
-        let store = if self.serve.has_store() { " --store …" } else { "" };
+        let store = if self.serve.storage.is_named() { " --store …" } else { "" };
         let wanted: Vec<Wanted<'_>> = self.names.iter().map(|name| Wanted::of(name)).collect();
         let known: Vec<String> = options.configuration.servers.iter().map(|server| server.name.clone()).collect();
         if let Some(unknown) = wanted.iter().find(|wanted| !known.iter().any(|name| name == wanted.server)) {
