@@ -108,7 +108,7 @@ pub use runs::listing::{ListedRun, StoredRuns};
 pub use runs::stored::{DecisionRecord, OpenCall, StoredRun};
 pub use runs::summary::RunState;
 pub use secrets::Secrets;
-pub use serve::ServeOptions;
+pub use serve::{ReplyOptions, ServeOptions, StorageOptions};
 pub use sessions::SessionBounds;
 pub use stdio::{serve_stdio, serve_streams};
 pub use system::folders::{data_folder, data_folder_in, make_private, usual_folder, usual_folder_in};

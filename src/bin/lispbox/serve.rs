@@ -168,23 +168,23 @@ impl Serve {
         for (name, value) in &limits {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
-        options.reply = self.reply;
+        options.replies.form = self.reply;
         options.downstream.policy = self.permissions.policy()?;
         options.downstream.prefetch &= !self.no_prefetch;
         options.approve_tool = self.approve_tool;
         options.metrics = self.http.metrics()?;
         self.resources.apply(&mut options)?;
-        options.record = self.storage.recording()?;
+        options.storage.record = self.storage.recording()?;
         self.bounds.of_sessions(&mut options.sessions);
         options.grace = self.bounds.grace();
-        options.reply_within = self.bounds.reply_within();
+        options.replies.within = self.bounds.reply_within();
         if let Some(rules) = self.checks.rules()? {
-            options.quarantine = rules;
+            options.replies.quarantine = rules;
         }
         // The password of a store is a secret like those of the servers, and so are the tokens of principals.
         let secrets = options.downstream.secrets.clone();
         self.storage.conceal(&secrets);
-        if !self.storage.is_named() && (options.record.is_some() || self.http.has_operators()) {
+        if !self.storage.is_named() && (options.storage.record.is_some() || self.http.has_operators()) {
             let message =
                 "`--record` and `--approvals-tokens` need a store: expected `--store` with another value than `memory`";
             return Err(Problem::Usage(message.to_owned()));

@@ -81,16 +81,16 @@ impl Storage {
     pub fn open(&self, options: &mut ServeOptions, is_http: bool) -> Result<(), Problem> {
         if let Some(url) = self.named() {
             let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
-            options.store = Some(store);
+            options.storage.store = Some(store);
         } else if self.store.is_none() && !is_http {
             let store = usual_store::open_usual().unwrap_or_else(|problem| {
                 let since = "sessions and waiting programs end with this process, since the usual store cannot be used";
                 tracing::warn!(problem, "{since}");
                 Arc::new(usual_store::Unusable(problem))
             });
-            options.store = Some(store);
+            options.storage.store = Some(store);
             options.sessions.stored_bytes = usual_store::MOST;
-            options.is_usual_store = true;
+            options.storage.is_usual = true;
         }
         Ok(())
     }

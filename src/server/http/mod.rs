@@ -73,7 +73,7 @@ pub struct HttpOptions {
     /// The principals that may use the server; if empty, everyone who reaches the address may.
     pub principals: Principals,
     /// The operators, who decide at `/approvals` on calls that need approval; if empty, there is no such page. Their
-    /// tokens are not those of principals. They need [`ServeOptions::store`].
+    /// tokens are not those of principals. They need [`StorageOptions::store`](crate::server::StorageOptions::store).
     pub operators: Principals,
     /// Accepted `Host` names, in addition to those of this machine.
     pub hosts: Vec<String>,
@@ -155,7 +155,7 @@ pub fn serve_http(
     if let Some(objection) = http.objection() {
         return Err(io::Error::other(objection));
     }
-    if !http.operators.is_empty() && options.store.is_none() {
+    if !http.operators.is_empty() && options.storage.store.is_none() {
         return Err(io::Error::other("the operators decide on programs in a store, and there is none"));
     }
     until_told_to_end(async |stop| {
@@ -205,7 +205,7 @@ async fn serve(
 ) -> io::Result<()> {
     let largest = options.largest_message;
     let allowances = http.principals.allowances();
-    let store = options.store.clone();
+    let store = options.storage.store.clone();
     let Assembled { evaluations, settings, downstreams } = assemble(sandbox, options, Arc::clone(&allowances));
     let shutdown = Arc::clone(evaluations.shutdown());
     let stopping = Arc::clone(&shutdown);

@@ -30,12 +30,12 @@ use crate::server::transport::lines::LARGEST_LINE;
 use crate::store::Store;
 
 /// The options of a server.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServeOptions {
     /// The downstream servers.
     pub configuration: Configuration,
-    /// The form of a successful reply.
-    pub reply: ReplyForm,
+    /// Options of the replies to a client.
+    pub replies: ReplyOptions,
     /// The default limits of a call.
     pub limits: Limits,
     /// The maximum limits of a call, whatever it requests.
@@ -49,21 +49,12 @@ pub struct ServeOptions {
     /// Grace period of running evaluations during shutdown. After it they are cancelled, which may take two more
     /// seconds.
     pub grace: Duration,
-    /// The time after which the call of a program is answered that is still running.
-    pub reply_within: ReplyWithin,
-    /// The store that keeps sessions beyond the life of the process, if any.
-    pub store: Option<Arc<dyn Store>>,
-    /// True if the store is the one that commands at a terminal use without being told. The pins of tools then stay where
-    /// [`DownstreamOptions::pins`] says; otherwise they are in the store too.
-    pub is_usual_store: bool,
+    /// Options of the storage beyond the life of the process.
+    pub storage: StorageOptions,
     /// True if clients that show no forms have the tool `lisp_approve`, whose prompt decides on waiting calls.
     pub approve_tool: bool,
-    /// The options for recording whole runs in the store; `None` records none.
-    pub record: Option<RecordOptions>,
     /// Options of the connections to the downstream servers.
     pub downstream: DownstreamOptions,
-    /// The rules that replies are checked against before a model reads them.
-    pub quarantine: Quarantine,
     /// The address at which metrics are served, at `/metrics`, to anyone who can reach it. Without one, [`serve_http`]
     /// serves them to its own clients.
     ///
@@ -71,45 +62,38 @@ pub struct ServeOptions {
     pub metrics: Option<SocketAddr>,
 }
 
-impl fmt::Debug for ServeOptions {
+/// Options of the replies to a client.
+#[derive(Clone, Debug, Default)]
+pub struct ReplyOptions {
+    /// The form of a successful reply.
+    pub form: ReplyForm,
+    /// The time after which the call of a program is answered that is still running.
+    pub within: ReplyWithin,
+    /// The rules that replies are checked against before a model reads them.
+    pub quarantine: Quarantine,
+}
+
+/// Options of the storage beyond the life of the process. By default, there is none.
+#[derive(Clone, Default)]
+pub struct StorageOptions {
+    /// The store that keeps sessions, if any.
+    pub store: Option<Arc<dyn Store>>,
+    /// True if the store is the one that commands at a terminal use without being told. The pins of tools then stay where
+    /// [`DownstreamOptions::pins`] says; otherwise they are in the store too.
+    pub is_usual: bool,
+    /// The options for recording whole runs in the store; `None` records none.
+    pub record: Option<RecordOptions>,
+}
+
+impl fmt::Debug for StorageOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServeOptions {
-            configuration,
-            reply,
-            limits,
-            most,
-            largest_message,
-            admission,
-            sessions,
-            grace,
-            reply_within,
-            store,
-            is_usual_store,
-            approve_tool,
-            record,
-            downstream,
-            quarantine,
-            metrics,
-        } = self;
+        let StorageOptions { store, is_usual, record } = self;
         formatter
-            .debug_struct("ServeOptions")
-            .field("configuration", configuration)
-            .field("reply", reply)
-            .field("limits", limits)
-            .field("most", most)
-            .field("largest_message", largest_message)
-            .field("admission", admission)
-            .field("sessions", sessions)
-            .field("grace", grace)
-            .field("reply_within", reply_within)
+            .debug_struct("StorageOptions")
             // The debug output of a store may contain a password.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
-            .field("is_usual_store", is_usual_store)
-            .field("approve_tool", approve_tool)
+            .field("is_usual", is_usual)
             .field("record", record)
-            .field("downstream", downstream)
-            .field("quarantine", quarantine)
-            .field("metrics", metrics)
             .finish()
     }
 }
@@ -136,20 +120,16 @@ impl ServeOptions {
         let prefetch = configuration.prefetch.unwrap_or(true);
         ServeOptions {
             configuration,
-            reply: ReplyForm::default(),
+            replies: ReplyOptions::default(),
             limits,
             most,
             largest_message: LARGEST_LINE,
             admission: Admission::default(),
             sessions: SessionBounds::default(),
             grace: Duration::from_secs(7),
-            reply_within: ReplyWithin::default(),
-            store: None,
-            is_usual_store: false,
+            storage: StorageOptions::default(),
             approve_tool: false,
-            record: None,
             downstream: DownstreamOptions { prefetch, ..DownstreamOptions::default() },
-            quarantine: Quarantine::default(),
             metrics: None,
         }
     }
@@ -189,19 +169,20 @@ pub(in crate::server) fn assemble(
     mut options: ServeOptions,
     allowances: Arc<Allowances>,
 ) -> Assembled {
-    if let Some(store) = options.store.as_ref().filter(|_| !options.is_usual_store) {
+    let StorageOptions { store, is_usual: is_usual_store, record } = options.storage;
+    if let Some(store) = store.as_ref().filter(|_| !is_usual_store) {
         options.downstream.pins = Pins::in_store(Arc::clone(store));
     }
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
-    let persistence = options.store.map(|store| {
+    let persistence = store.map(|store| {
         let kept = Persistence::new(store, &options.sessions, Arc::clone(&allowances));
-        if options.is_usual_store { kept.optional() } else { kept }
+        if is_usual_store { kept.optional() } else { kept }
     });
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions, Arc::clone(&allowances)),
-        Runs::new(persistence, options.record),
+        Runs::new(persistence, record),
         tokio::runtime::Handle::current(),
         Gate::new(options.admission, Arc::clone(&allowances)),
         Shutdown::new(options.grace),
@@ -213,17 +194,17 @@ pub(in crate::server) fn assemble(
     let mut usual = options.limits;
     usual.clamp_to(&most);
     usual.preview.get_or_insert(PREVIEW);
-    let replies =
-        Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
+    let ReplyOptions { form, within: reply_within, quarantine } = options.replies;
+    let replies = Replies { downstreams: Arc::clone(&downstreams), form, quarantine };
     let settings = Arc::new(ServerSettings {
         replies,
         usual,
         most,
         allowances,
         rounds: Rounds::default(),
-        is_usual_store: options.is_usual_store,
+        is_usual_store,
         approve_tool: options.approve_tool,
-        reply_within: options.reply_within,
+        reply_within,
         unfinished: UnfinishedPrograms::default(),
         cards: Cards::default(),
     });
