@@ -1,5 +1,7 @@
 //! Checks the layers of the code: no file imports from a higher layer. Between crates, the compiler enforces the order;
 //! this test enforces it within the language, within the policy, and within the package that contains the server.
+//!
+//! It also bounds the number of fields of structs: those that belong together by meaning or by lifetime form a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -393,4 +395,134 @@ fn import_cycles_of_files_do_not_grow() {
             assert!(size <= most, "{size} files of `{room}` import each other in a cycle, at most {most} did before");
         }
     }
+}
+
+/// Maximum number of fields of a struct, and of a variant of an enum.
+const MOST_FIELDS: usize = 12;
+
+/// The folders in which that is the maximum.
+const BOUNDED: [&str; 3] = ["src/server", "src/policy", "src/bin/lispbox"];
+
+/// Types with more fields, by file and name, each with the reason.
+const UNBOUNDED: [(&str, &str); 1] = [
+    // Users of the library find the keys of a line of the log as its fields, in the same order.
+    ("src/server/audit/record.rs", "Record"),
+];
+
+/// Returns the position of the first of `stops` outside of brackets, or of a bracket that closes none of the text.
+fn end_of(text: &str, stops: &[char]) -> usize {
+    let (mut depth, mut before) = (0_i32, ' ');
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if depth == 0 && stops.contains(&character) => return at,
+            '(' | '[' | '{' | '<' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 {
+            return at;
+        }
+        before = character;
+    }
+    text.len()
+}
+
+/// Splits a text at its commas, up to the bracket that closes none of it.
+fn parts(mut text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    loop {
+        let end = end_of(text, &[',']);
+        parts.push(text[..end].trim());
+        match text[end..].strip_prefix(',') {
+            Some(rest) => text = rest,
+            None => break,
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Counts the fields of each struct, union and variant of an enum in a file.
+fn fields(text: &str) -> Vec<(String, usize)> {
+    let code = code(text);
+    let mut found = Vec::new();
+    for keyword in ["struct ", "union ", "enum "] {
+        for (at, _) in code.match_indices(keyword) {
+            let rest = &code[at + keyword.len()..];
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let begins_word = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            if !begins_word || !name.starts_with(char::is_uppercase) {
+                continue;
+            }
+            let rest = &rest[name.len()..];
+            let rest = rest.strip_prefix('<').map_or(rest, |generics| &generics[end_of(generics, &[]) + 1..]);
+            // Parentheses in a `where` clause belong to a bound.
+            let stops: &[char] = if rest.trim_start().starts_with("where") { &['{', ';'] } else { &['{', '(', ';'] };
+            let Some(inside) = rest[end_of(rest, stops)..].strip_prefix(['{', '(']) else { continue };
+            if keyword != "enum " {
+                found.push((name, parts(inside).len()));
+                continue;
+            }
+            for variant in parts(inside) {
+                let mut variant = variant;
+                while let Some(attribute) = variant.strip_prefix("#[") {
+                    variant = attribute[end_of(attribute, &[])..].trim_start_matches(']').trim_start();
+                }
+                let head = variant.find(['{', '(']).unwrap_or(variant.len());
+                let inside = variant.get(head + 1..).unwrap_or_default();
+                found.push((format!("{name}::{}", variant[..head].trim()), parts(inside).len()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn fields_are_counted() {
+    let text = r#"
+        pub(crate) struct Plain { a: u8, pub b: fn(u8, u8) -> u8, c: Map<u8, [u8; 2]> }
+        struct Generic<'a, F: Fn(u8, u8) -> u8> where F: Fn(u8) { #[arg(long, name = "a,b")] f: &'a F }
+        struct Tuple(u8, Vec<(u8, u8)>);
+        struct Unit;
+        enum Kinds { None, #[default] Some(u8, u8), Named { a: u8, b: u8, c: u8 } }
+        fn new() -> Plain { Plain { a: 1, b: f, c: m } }
+    "#;
+    let expected =
+        [("Plain", 3), ("Generic", 1), ("Tuple", 2), ("Kinds::None", 0), ("Kinds::Some", 2), ("Kinds::Named", 3)];
+    assert_eq!(fields(text), expected.map(|(name, count)| (name.to_owned(), count)));
+}
+
+#[test]
+fn structs_have_few_fields() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = BOUNDED.iter().map(|folder| root.join(folder)).collect();
+    let (mut seen, mut large, mut known) = (0, Vec::new(), BTreeSet::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder is there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let file = path.strip_prefix(&root).expect("it is inside").to_string_lossy().replace('\\', "/");
+            for (name, count) in fields(&std::fs::read_to_string(&path).expect("it is text")) {
+                seen += 1;
+                if count <= MOST_FIELDS {
+                    continue;
+                }
+                match UNBOUNDED.iter().find(|allowed| **allowed == (&*file, &*name)) {
+                    Some(allowed) => drop(known.insert(allowed)),
+                    None => large.push(format!("`{name}` in {file} has {count} fields")),
+                }
+            }
+        }
+    }
+    assert!(seen >= 700, "only {seen} structs and variants are found");
+    assert!(large.is_empty(), "at most {MOST_FIELDS} are allowed; group some in a type:\n{}", large.join("\n"));
+    let unused: Vec<_> = UNBOUNDED.iter().filter(|allowed| !known.contains(allowed)).collect();
+    assert!(unused.is_empty(), "no such types with many fields are found: {unused:?}");
 }
