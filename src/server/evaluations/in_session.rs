@@ -66,7 +66,7 @@ impl Evaluations {
         let (run, hosted) = self.program_run(program, session, identity);
         let finished = self.until_finished((run, hosted), turn, session, memory).await;
         caller.has_read(entry);
-        Ok(self.received(finished?, session, named.as_deref()))
+        Ok(self.received(*finished?, session, named.as_deref()))
     }
 
     /// Returns a program with everything that its thread needs, and the parts of its host.
@@ -167,12 +167,12 @@ impl Evaluations {
     /// Keeps the session of a program that has ended in memory, and completes its reply for the client.
     fn received(
         &self,
-        finished: Box<Finished>,
+        finished: Finished,
         session: CalledSession<'_>,
         named: Option<&str>,
     ) -> (Box<Reply>, Option<AskedRun>) {
         let CalledSession { caller, entry, is_named } = session;
-        let Finished { mut reply, state, copies, definer, asked } = *finished;
+        let Finished { mut reply, state, copies, definer, asked } = finished;
         if let Some(asked) = &asked {
             reply.run = Some(asked.identity.clone());
         }

@@ -136,7 +136,11 @@ impl ProgramRun {
     /// # Errors
     /// Refuses if the announcement cannot be written, or if the session cannot be loaded or leased; nothing was
     /// evaluated then.
-    pub(super) fn run(mut self: Box<Self>, session: &mut Box<dyn Environment>, host: Arc<dyn Host>) -> Result<Ran, Refused> {
+    pub(super) fn run(
+        mut self: Box<Self>,
+        session: &mut Box<dyn Environment>,
+        host: Arc<dyn Host>,
+    ) -> Result<Ran, Refused> {
         if let Some(dry_run) = self.dry_run.take() {
             return self.answer(&*dry_run, session, host).map(Ran::from);
         }
