@@ -48,6 +48,7 @@ mod grants;
 mod guards;
 mod http;
 mod intake;
+mod kept_connections;
 mod leases;
 mod lifetimes;
 mod local_tools;

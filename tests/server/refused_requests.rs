@@ -227,7 +227,7 @@ fn a_proxy_that_does_not_connect_is_named() {
 }
 
 /// Creates a certificate and its key in a folder; false if there is no `openssl`.
-fn certify(folder: &Path, name: &str, host: &str, constraints: &str) -> bool {
+pub fn certify(folder: &Path, name: &str, host: &str, constraints: &str) -> bool {
     let path = |kind: &str| folder.join(format!("{name}.{kind}"));
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", &format!("/CN={name}")]);

@@ -19,6 +19,7 @@ use crate::server::transport::frequent;
 use crate::server::transport::lines::{Direct, Stream};
 
 use super::client;
+use super::streamable::Harmless;
 
 /// Maximum number of calls whose progress is remembered. Only a server that reports on calls which it does not have
 /// exceeds it.
@@ -95,14 +96,18 @@ impl<'c> Asked<'c> {
         Asked { peer, calls, reports, sent: OnceLock::new(), is_answered: AtomicBool::new(false) }
     }
 
-    /// Sends the call and waits for its answer.
+    /// Sends the call and waits for its answer. One that is harmless may reach the server twice.
     ///
     /// # Errors
     /// Returns the error reply, or why there is no answer.
-    pub(super) async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
+    pub(super) async fn answer(
+        &self,
+        params: CallToolRequestParams,
+        is_harmless: bool,
+    ) -> Result<CallToolResponse, ServiceError> {
         let answer = match self.calls {
             Some(calls) => self.answer_directly(calls, params).await,
-            None => self.answer_by_service(params).await,
+            None => self.answer_by_service(params, is_harmless).await,
         };
         self.is_answered.store(true, Ordering::Release);
         match answer? {
@@ -130,8 +135,16 @@ impl<'c> Asked<'c> {
         request.answer(text).await
     }
 
-    async fn answer_by_service(&self, params: CallToolRequestParams) -> Result<ServerResult, ServiceError> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    async fn answer_by_service(
+        &self,
+        params: CallToolRequestParams,
+        is_harmless: bool,
+    ) -> Result<ServerResult, ServiceError> {
+        let mut request = CallToolRequest::new(params);
+        if is_harmless {
+            request.extensions.insert(Harmless);
+        }
+        let request = ClientRequest::CallToolRequest(request);
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
         let _ = self.sent.set((handle.id.clone(), handle.progress_token.clone()));
         handle.await_response().await

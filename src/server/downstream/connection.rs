@@ -398,12 +398,13 @@ impl Connection {
         self.peer.peer_info().is_some_and(|peer| peer.capabilities.tools.is_some())
     }
 
-    /// Calls a tool. Dropping the future cancels the call at the server.
+    /// Calls a tool. Dropping the future cancels the call at the server. A call that is harmless may reach it twice.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,
         timeout: Duration,
+        is_harmless: bool,
     ) -> Result<CallToolResult, Failure> {
         let mut bytes = 1;
         arguments.values().for_each(|value| add_weight(value, (1, MOST_SAID), &mut bytes));
@@ -414,7 +415,7 @@ impl Connection {
         let request = async {
             // It is never closed, and has as much room as is asked for.
             let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await;
-            let answer = asked.answer(request).await;
+            let answer = asked.answer(request, is_harmless).await;
             if refusals::is_of_list(&answer) {
                 self.list_doubted.store(true, Ordering::Release);
             }

@@ -13,6 +13,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use super::kept_connections::{Connections, KEPT_FOR};
 use super::login::Login;
 use super::streamable::Http;
 
@@ -66,18 +67,33 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
 /// # Errors
 /// Returns an error if the address is invalid or the system's certificates cannot be used.
 pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
-    // Credentials in headers are sent only to the configured server.
-    client_with(
-        url,
-        Policy::custom(|attempt| {
-            let first = attempt.previous().first();
-            if attempt.previous().len() < 5 && first.is_some_and(|url| url.origin() == attempt.url().origin()) {
-                attempt.follow()
-            } else {
-                attempt.stop()
-            }
-        }),
-    )
+    client_with(url, within_origin())
+}
+
+/// Creates the connections to a server; they follow redirects as [`client`] does.
+///
+/// # Errors
+/// As for [`client`].
+pub(super) fn connections(url: &str) -> Result<Connections, String> {
+    let url = parsed(url)?;
+    let is_encrypted = url.scheme() == "https";
+    let tls = tls(is_encrypted)?;
+    let single = built(&url, settings(tls.clone(), within_origin()))?;
+    let keeping = settings(tls, within_origin()).pool_max_idle_per_host(MOST_REQUESTS).pool_idle_timeout(KEPT_FOR);
+    let kept = is_encrypted.then(|| built(&url, keeping)).transpose()?;
+    Ok(Connections::new(single, kept))
+}
+
+/// Credentials in headers are sent only to the configured server.
+fn within_origin() -> Policy {
+    Policy::custom(|attempt| {
+        let first = attempt.previous().first();
+        if attempt.previous().len() < 5 && first.is_some_and(|url| url.origin() == attempt.url().origin()) {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
 }
 
 /// Creates a client for one address.
@@ -85,15 +101,26 @@ pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
 /// # Errors
 /// As for [`client`].
 pub(super) fn client_with(url: &str, redirects: Policy) -> Result<reqwest::Client, String> {
-    let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is not a valid address: {problem}"))?;
-    let builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+    let url = parsed(url)?;
+    built(&url, settings(tls(url.scheme() == "https")?, redirects))
+}
+
+fn parsed(url: &str) -> Result<reqwest::Url, String> {
+    reqwest::Url::parse(url).map_err(|problem| format!("its `url` is not a valid address: {problem}"))
+}
+
+/// The settings of all clients; no connection is kept for a further request.
+fn settings(tls: rustls::ClientConfig, redirects: Policy) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
         .redirect(redirects)
-        // A connection kept idle with an unread body stalls the next request for 40 ms.
         .pool_max_idle_per_host(0)
-        .connect_timeout(Duration::from_secs(10));
-    let builder = if is_loopback(&url) { builder.no_proxy() } else { builder };
-    builder.build().map_err(|problem| format!("no HTTP client: {problem}"))
+        .connect_timeout(Duration::from_secs(10))
+}
+
+fn built(url: &reqwest::Url, settings: reqwest::ClientBuilder) -> Result<reqwest::Client, String> {
+    let settings = if is_loopback(url) { settings.no_proxy() } else { settings };
+    settings.build().map_err(|problem| format!("no HTTP client: {problem}"))
 }
 
 /// Returns whether an address is on this machine, for which no proxy is used.

@@ -62,7 +62,7 @@ impl Login {
         if let Err(problem) = manager.initialize_from_store().await {
             tracing::warn!(problem = %self.secrets.redact(&problem.to_string()), "a login cannot be used");
         }
-        Ok(AuthClient::new(Http::new(http::client(&self.url)?, largest), manager))
+        Ok(AuthClient::new(Http::new(http::connections(&self.url)?, largest), manager))
     }
 
     /// Adds the tokens of a stored login to the secrets.

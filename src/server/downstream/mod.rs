@@ -22,6 +22,7 @@ mod field_names;
 mod freshness;
 mod http;
 mod index;
+mod kept_connections;
 mod learned_shape;
 mod lifetime;
 mod list;

@@ -42,10 +42,9 @@ impl ToolTransport {
                 return Ok((offload::linear(bytes, move || secrets.redact_reply(reply)).await, None));
             }
         };
-        let answer = connection.call(&tool.name, arguments, timeout).await.map_err(|failure| {
-            let is_harmless = Effect::is_harmless(&tool.hints);
-            if is_harmless { failure.harmless() } else { failure }
-        })?;
+        let is_harmless = Effect::is_harmless(&tool.hints);
+        let answer = connection.call(&tool.name, arguments, timeout, is_harmless).await;
+        let answer = answer.map_err(|failure| if is_harmless { failure.harmless() } else { failure })?;
         let (tool, blobs, secrets) = (Arc::clone(tool), blobs.clone(), secrets.clone());
         let bytes = result::weight(&answer);
         let unwrap = move || {
