@@ -4,8 +4,8 @@ use regex::Regex;
 
 use crate::origins::{Origins, Part, Source as Gave, UrlRules, addresses, hosts, listed_hosts, may_be_list};
 
-use super::super::pattern::Fit;
-use super::super::{ToolName, ToolPattern};
+use super::super::names::ToolName;
+use super::super::pattern::{Fit, ToolPattern};
 use super::bounds::Bound;
 
 /// Conditions on a value; it has to meet all of them.
