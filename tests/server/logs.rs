@@ -2,7 +2,7 @@
 //! messages.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -96,9 +96,9 @@ fn over_http_it_is_on_standard_output_behind_the_address() {
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "one session has one name: {sessions:?}");
 }
 
-#[test]
+/// A server over HTTP whose log has not been read while it evaluated so many programs that lines were dropped.
 #[cfg(unix)]
-fn over_http_a_server_whose_log_is_not_read_ends_when_it_is_told_to() {
+fn unread() -> (Ended, BufReader<ChildStdout>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["serve", "--http", "127.0.0.1:0"]).env("LISPBOX_LOG", "debug");
     let process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
@@ -108,14 +108,30 @@ fn over_http_a_server_whose_log_is_not_read_ends_when_it_is_told_to() {
     output.read_line(&mut first).expect("a line");
     let address = first.trim().strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
     let client = crate::http_client::Client { address: address.expect(&first).parse().expect("an address") };
-    // More than the pipe and the queue of lines hold.
+    // More lines than the pipe and the queue hold.
     for _ in 0..2000 {
         assert!(client.eval("", "(+ 1 2)", None).0.starts_with('3'));
     }
+    (process, output)
+}
+
+#[test]
+#[cfg(unix)]
+fn over_http_a_server_whose_log_is_not_read_ends_when_it_is_told_to() {
+    let (mut process, _unread) = unread();
     let told = Command::new("kill").args(["-TERM", &process.0.id().to_string()]).status();
     assert!(told.expect("kill runs").success());
     until(|| process.0.try_wait().expect("a child").is_some());
-    drop(output);
+}
+
+#[test]
+#[cfg(unix)]
+fn lines_that_were_dropped_are_counted_once_the_log_is_read() {
+    let (_process, output) = unread();
+    let warning = output.lines().map_while(Result::ok).find(|line| line.contains("were dropped"));
+    let warning: Value = serde_json::from_str(&warning.expect("a warning")).expect("JSON");
+    assert_eq!(warning["level"], "WARN");
+    assert!(warning["fields"]["lines"].as_u64().is_some_and(|lines| lines > 0), "{warning}");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -122,12 +123,14 @@ pub enum LogStream {
 }
 
 /// A writer of log lines that never blocks on its reader: a client that leaves our pipe unread must not stop us. Lines
-/// are dropped when the queue is full.
+/// are dropped when the queue is full; once the pipe is read again, a warning says how many.
 #[derive(Clone)]
 pub struct LogWriter {
     lines: SyncSender<Line>,
     /// The receiving end, until writing begins.
     held: Arc<Held>,
+    /// The number of lines that were dropped since the last warning.
+    dropped: Arc<AtomicU64>,
     /// The secrets to redact in all lines, once they are known.
     secrets: Arc<OnceLock<Secrets>>,
     /// True if the lines are JSON, in which a secret may be written with escapes.
@@ -146,7 +149,13 @@ impl LogWriter {
     /// Creates a writer of lines of JSON, which wait until [`LogWriter::begin`].
     pub fn new(stream: LogStream) -> LogWriter {
         let (lines, waiting) = sync_channel(LINES_WAITING);
-        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))), secrets: Arc::default(), is_json: true }
+        LogWriter {
+            lines,
+            held: Arc::new(Mutex::new(Some((waiting, stream)))),
+            dropped: Arc::default(),
+            secrets: Arc::default(),
+            is_json: true,
+        }
     }
 
     /// Like [`LogWriter::new`], for lines of plain text.
@@ -171,7 +180,9 @@ impl LogWriter {
     pub fn begin(&self) -> io::Result<()> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((waiting, stream)) = held else { return Ok(()) };
-        std::thread::Builder::new().name("lispbox-log".into()).spawn(move || write_lines(&waiting, stream))?;
+        let dropped = Arc::clone(&self.dropped);
+        let write = move || write_lines(&waiting, stream, &dropped);
+        std::thread::Builder::new().name("lispbox-log".into()).spawn(write)?;
         Ok(())
     }
 
@@ -187,7 +198,7 @@ impl LogWriter {
 
 /// Writes the lines as they come. Then it does not wait for the next one but lets some gather: waking this thread for each
 /// line would cost the thread that logs more than the line.
-fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
+fn write_lines(waiting: &Receiver<Line>, stream: LogStream, dropped: &AtomicU64) {
     let mut gathered = Vec::new();
     let write = |text: &mut Vec<u8>| {
         // Nothing can be done about a closed stream.
@@ -209,6 +220,10 @@ fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
             }
         }
         write(&mut gathered);
+        let lines = dropped.swap(0, Ordering::Relaxed);
+        if lines > 0 {
+            tracing::warn!(lines, "lines of the log were dropped, since it was not read");
+        }
         std::thread::sleep(GATHERING);
     }
 }
@@ -221,7 +236,9 @@ impl Write for LogWriter {
             _ => text.to_vec(),
         };
         // A full queue means that the stream is not being read.
-        let _ = self.lines.try_send(Line::Text(line));
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line::Text(line)) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(text.len())
     }
 
