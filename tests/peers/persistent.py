@@ -1,7 +1,7 @@
 """An HTTP server over TLS that counts its connections and the calls of `note`. Prints its port.
 
 persistent.py CERTIFICATE KEY. At `/kept` a connection stays open, at `/closed` it is closed behind each reply without a
-word, at `/idle` after 200 ms without a request. `count` returns the calls of `note` and the connections of its path.
+word, at `/idle` after 200 ms without a request, and at `/dropped` when its fourth request has been read. `count` returns the calls of `note` and the connections of its path.
 """
 import collections
 import json
@@ -20,7 +20,7 @@ connections, notes = collections.Counter(), collections.Counter()
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
-    is_counted = False
+    requests = 0
 
     def log_message(self, *_):
         pass
@@ -33,13 +33,16 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle_request(self):
+        self.requests += 1
+        if self.requests == 1:
+            connections[self.path] += 1
+        if self.path == "/dropped" and self.requests == 4:
+            self.close_connection = True
+            return
         self.handle_message()
         self.close_connection = self.path == "/closed"
 
     def handle_message(self):
-        if not self.is_counted:
-            self.is_counted = True
-            connections[self.path] += 1
         if self.path == "/idle":
             self.connection.settimeout(0.2)
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -98,3 +98,30 @@ fn no_call_is_lost_at_a_server_that_closes_its_connections() {
     let (notes, connections) = counts(&mut client, "closed");
     assert!(notes == 140 && connections > 240, "{notes} calls on {connections} connections");
 }
+
+/// A server that keeps a connection for a while, and loses the request after that.
+#[test]
+fn a_server_that_has_lost_a_call_on_a_used_connection_loses_no_further_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if python().is_none() || !certify(folder.path(), "own", "IP:127.0.0.1", "critical,CA:FALSE") {
+        eprintln!("SKIPPED: there is no openssl");
+        return;
+    }
+    let peer = Counting::start(folder.path());
+    let mut client = peer.client(folder.path(), &["dropped"]);
+    client.eval("(dir 'dropped)");
+    let (code, message) = client.fails("(dropped/note {:i 0})");
+    assert_eq!(code, "ServerUnavailable", "{message}");
+    for i in 1..20 {
+        let noted = client.eval(&format!("(dropped/note {{:i {i}}})"));
+        assert!(!noted.is_error, "{noted:?}");
+    }
+    assert_eq!(counts(&mut client, "dropped").0, 19);
+
+    // A call that changes nothing is made again, so that none fails.
+    let mut client = peer.client(folder.path(), &["dropped"]);
+    for _ in 0..20 {
+        assert_eq!(counts(&mut client, "dropped").0, 19);
+    }
+    assert!(!client.eval("(dropped/note {:i 20})").is_error);
+}

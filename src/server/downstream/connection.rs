@@ -247,8 +247,7 @@ impl Connection {
         self.lifetime.ended_at()
     }
 
-    /// Ends the connection because a request was lost. Over HTTP each request has a connection of its own, so that the
-    /// others go on.
+    /// Ends the connection because a request was lost. Over HTTP the others are on connections of their own, and go on.
     fn breaks(&self) {
         match self.link {
             Link::Http(_) => self.lifetime.retire(),

@@ -13,7 +13,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::kept_connections::{Connections, KEPT_FOR};
+use super::kept_connections::{Connections, KEPT_FOR, Reuse};
 use super::login::Login;
 use super::streamable::Http;
 
@@ -29,12 +29,13 @@ pub(super) async fn transport(
     headers: &BTreeMap<String, String>,
     largest: usize,
     login: &Login,
+    reuse: &Arc<Reuse>,
 ) -> Result<StreamableHttpClientTransport<AuthClient<Http>>, String> {
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(sent(headers)?)
         .max_sse_event_size(largest)
         .max_concurrent_requests(MOST_REQUESTS);
-    Ok(StreamableHttpClientTransport::with_client(login.client(largest).await?, config))
+    Ok(StreamableHttpClientTransport::with_client(login.client(largest, reuse).await?, config))
 }
 
 /// Converts the configured headers.
@@ -70,18 +71,18 @@ pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
     client_with(url, within_origin())
 }
 
-/// Creates the connections to a server; they follow redirects as [`client`] does.
+/// Builds the clients for a server; they follow redirects as [`client`] does.
 ///
 /// # Errors
 /// As for [`client`].
-pub(super) fn connections(url: &str) -> Result<Connections, String> {
+pub(super) fn connections(url: &str, reuse: Arc<Reuse>) -> Result<Connections, String> {
     let url = parsed(url)?;
     let is_encrypted = url.scheme() == "https";
     let tls = tls(is_encrypted)?;
     let single = built(&url, settings(tls.clone(), within_origin()))?;
     let keeping = settings(tls, within_origin()).pool_max_idle_per_host(MOST_REQUESTS).pool_idle_timeout(KEPT_FOR);
     let kept = is_encrypted.then(|| built(&url, keeping)).transpose()?;
-    Ok(Connections::new(single, kept))
+    Ok(Connections::new(single, kept, reuse))
 }
 
 /// Credentials in headers are sent only to the configured server.
@@ -109,7 +110,7 @@ fn parsed(url: &str) -> Result<reqwest::Url, String> {
     reqwest::Url::parse(url).map_err(|problem| format!("its `url` is not a valid address: {problem}"))
 }
 
-/// The settings of all clients; no connection is kept for a further request.
+/// The settings common to all clients. Idle connections are not kept unless the caller asks for it.
 fn settings(tls: rustls::ClientConfig, redirects: Policy) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)

@@ -1,31 +1,43 @@
 //! Connections to a server over HTTP: a new one for each request, or over TLS those that are kept for the next request.
 //!
-//! A handshake of TLS takes several round trips. But a request on a connection that the server has just closed is lost,
-//! and nobody knows whether it was carried out. So a request that must not be made twice uses a kept connection only
-//! once the server has answered on one, and a kept connection is used only while requests follow each other.
+//! A handshake of TLS takes several round trips. But a request on a connection that the server has just closed, or that the
+//! network has dropped, is lost, and nobody knows whether it was carried out. So a request that must not be made twice goes
+//! over a kept connection only once the server has answered repeatedly on one and has lost no request on any, and only while
+//! requests follow each other.
 
+use std::collections::VecDeque;
+use std::error::Error as _;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::{Extensions, StatusCode};
+use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpInfo;
 use reqwest::{Client, RequestBuilder, Response};
 
-/// The time for which a connection is kept. Servers close idle connections after two seconds and more.
+/// The time for which a connection is kept without a request. Most servers close idle connections after two seconds or
+/// more.
 pub(super) const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// The connections to a server.
+/// The number of responses on one connection that prove that a server keeps connections.
+const PROOF: u32 = 3;
+
+/// Maximum number of connections that are remembered: as many as are used at once.
+const MOST_REMEMBERED: usize = 64;
+
+/// The clients for a server.
 pub(super) struct Connections {
     /// Opens a connection for each request. Without TLS that costs less than the 40 ms by which some servers delay the
     /// reply on a connection that is used again.
     single: Client,
-    kept: Option<KeptConnections>,
+    kept: Option<Client>,
+    reuse: Arc<Reuse>,
 }
 
 impl Connections {
-    pub(super) fn new(single: Client, kept: Option<Client>) -> Connections {
-        Connections { single, kept: kept.map(KeptConnections::new) }
+    pub(super) fn new(single: Client, kept: Option<Client>, reuse: Arc<Reuse>) -> Connections {
+        Connections { single, kept, reuse }
     }
 
     /// The client that opens a connection for each request.
@@ -33,73 +45,133 @@ impl Connections {
         &self.single
     }
 
-    /// Sends a request, which `request` creates. One that may be made twice is sent again if a kept connection fails.
+    /// Sends the request that `build` creates. One that may be repeated is sent again if it was lost on a connection that
+    /// was used before.
     ///
     /// # Errors
     /// Returns the reason why there is no response.
     pub(super) async fn send(
         &self,
         may_be_repeated: bool,
-        request: impl Fn(&Client) -> RequestBuilder,
+        build: impl Fn(&Client) -> RequestBuilder,
     ) -> reqwest::Result<Response> {
-        let Some(kept) = self.kept.as_ref().filter(|kept| kept.takes(may_be_repeated)) else {
-            return request(&self.single).send().await;
+        let Some(kept) = self.kept.as_ref().filter(|_| self.reuse.is_allowed(may_be_repeated)) else {
+            return build(&self.single).send().await;
         };
-        match request(&kept.client).send().await {
-            Ok(response) => {
-                kept.answered(&response);
-                Ok(response)
+        let outcome = build(kept).send().await;
+        let is_lost = match &outcome {
+            Ok(response) => self.reuse.answered(response),
+            Err(problem) => self.reuse.failed(problem),
+        };
+        if is_lost && may_be_repeated {
+            tracing::warn!("a request was lost on a connection that was used before, and is made again on a new one");
+            return build(&self.single).send().await;
+        }
+        outcome
+    }
+}
+
+/// What is known of the way in which a server treats connections that are used again. It outlives the connections.
+#[derive(Default)]
+pub(super) struct Reuse(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    standing: Standing,
+    /// Our addresses on the latest connections, the most recent first, with the number of responses on each.
+    answered: VecDeque<(SocketAddr, u32)>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Standing {
+    #[default]
+    Untried,
+    /// The server has answered repeatedly on one connection.
+    Proven,
+    /// A request was lost on a connection that was used before.
+    Unreliable,
+}
+
+impl Reuse {
+    fn is_allowed(&self, may_be_repeated: bool) -> bool {
+        match self.known().standing {
+            Standing::Untried => may_be_repeated,
+            Standing::Proven => true,
+            Standing::Unreliable => false,
+        }
+    }
+
+    /// Notes a response. Returns true for one that a front end sends while it closes an idle connection (RFC 9110,
+    /// section 15.5.9), so that the request is lost.
+    fn answered(&self, response: &Response) -> bool {
+        let Some(address) = response.extensions().get::<HttpInfo>().map(HttpInfo::local_addr) else { return false };
+        let mut known = self.known();
+        if response.status() == StatusCode::REQUEST_TIMEOUT && known.has_answered(address) {
+            known.standing = Standing::Unreliable;
+            return true;
+        }
+        known.answers(address);
+        false
+    }
+
+    /// Notes a request without a response. Returns true if it was lost on a connection that was used before.
+    fn failed(&self, problem: &reqwest::Error) -> bool {
+        let mut extras = Extensions::new();
+        let mut cause = problem.source();
+        while let Some(inner) = cause {
+            if let Some(connected) = inner.downcast_ref::<legacy::Error>().and_then(legacy::Error::connect_info) {
+                connected.get_extras(&mut extras);
             }
-            // No part of the request was sent.
-            Err(problem) if problem.is_connect() || problem.is_builder() => Err(problem),
-            Err(problem) => {
-                kept.lost();
-                if may_be_repeated { request(&self.single).send().await } else { Err(problem) }
-            }
+            cause = inner.source();
+        }
+        let Some(address) = extras.get::<HttpInfo>().map(HttpInfo::local_addr) else { return false };
+        let mut known = self.known();
+        let is_lost = known.has_answered(address);
+        if is_lost {
+            known.standing = Standing::Unreliable;
+        }
+        is_lost
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn has_answered(&self, address: SocketAddr) -> bool {
+        self.answered.iter().any(|(known, _)| *known == address)
+    }
+
+    fn answers(&mut self, address: SocketAddr) {
+        let at = self.answered.iter().position(|(known, _)| *known == address);
+        let before = at.and_then(|at| self.answered.remove(at)).map_or(0, |(_, responses)| responses);
+        self.answered.push_front((address, before.saturating_add(1)));
+        self.answered.truncate(MOST_REMEMBERED);
+        if before + 1 >= PROOF && matches!(self.standing, Standing::Untried) {
+            self.standing = Standing::Proven;
         }
     }
 }
 
-/// Connections that are kept, and what is known of the way in which the server treats them.
-struct KeptConnections {
-    client: Client,
-    standing: AtomicU8,
-    /// Our address on the connection of the last response.
-    last: Mutex<Option<SocketAddr>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// No connection has been used twice so far.
-const UNTRIED: u8 = 0;
-/// The server has answered on a connection that was used before.
-const PROVEN: u8 = 1;
-/// A request was lost on a connection.
-const UNRELIABLE: u8 = 2;
-
-impl KeptConnections {
-    fn new(client: Client) -> KeptConnections {
-        KeptConnections { client, standing: AtomicU8::new(UNTRIED), last: Mutex::default() }
-    }
-
-    fn takes(&self, may_be_repeated: bool) -> bool {
-        match self.standing.load(Ordering::Acquire) {
-            UNTRIED => may_be_repeated,
-            standing => standing == PROVEN,
+    #[test]
+    fn a_server_is_proven_by_several_responses_on_one_connection() {
+        let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let reuse = Reuse::default();
+        for port in [1, 2, 3, 1, 2, 3] {
+            reuse.known().answers(address(port));
+            assert!(!reuse.is_allowed(false) && reuse.is_allowed(true), "{port}");
         }
-    }
-
-    fn answered(&self, response: &Response) {
-        if self.standing.load(Ordering::Acquire) != UNTRIED {
-            return;
+        reuse.known().answers(address(2));
+        assert!(reuse.is_allowed(false));
+        reuse.known().standing = Standing::Unreliable;
+        for _ in 0..PROOF {
+            reuse.known().answers(address(2));
         }
-        let own = response.extensions().get::<HttpInfo>().map(HttpInfo::local_addr);
-        let before = std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), own);
-        if own.is_some() && own == before {
-            // A connection that has failed meanwhile weighs more.
-            let _ = self.standing.compare_exchange(UNTRIED, PROVEN, Ordering::AcqRel, Ordering::Acquire);
-        }
-    }
-
-    fn lost(&self) {
-        self.standing.store(UNRELIABLE, Ordering::Release);
+        assert!(!reuse.is_allowed(false) && !reuse.is_allowed(true), "it stays unreliable");
     }
 }

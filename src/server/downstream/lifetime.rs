@@ -13,7 +13,7 @@ pub(super) struct Lifetime {
     ended: CancellationToken,
     /// The time at which that happened.
     ended_at: Arc<OnceLock<Instant>>,
-    /// True once a request over HTTP has found that its own connection broke: the others go on, and no new one begins.
+    /// True once a request over HTTP was lost with its connection: the others go on, and no new one begins.
     is_retired: AtomicBool,
 }
 

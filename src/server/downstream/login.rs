@@ -26,6 +26,7 @@ use crate::server::system::folders::{lock, replace};
 use crate::server::text::cut;
 
 use super::http;
+use super::kept_connections::Reuse;
 use super::streamable::Http;
 
 /// Timeout for a person to log in.
@@ -56,13 +57,14 @@ impl Login {
 
     /// Creates a client for the server that accepts replies of up to `largest` bytes and sends the token, if one is
     /// stored.
-    pub(super) async fn client(&self, largest: usize) -> Result<AuthClient<Http>, String> {
+    pub(super) async fn client(&self, largest: usize, reuse: &Arc<Reuse>) -> Result<AuthClient<Http>, String> {
         let mut manager = self.manager().await?;
         // A login that cannot be used is ignored: the server then reports that it requires one.
         if let Err(problem) = manager.initialize_from_store().await {
             tracing::warn!(problem = %self.secrets.redact(&problem.to_string()), "a login cannot be used");
         }
-        Ok(AuthClient::new(Http::new(http::connections(&self.url)?, largest), manager))
+        let connections = http::connections(&self.url, Arc::clone(reuse))?;
+        Ok(AuthClient::new(Http::new(connections, largest), manager))
     }
 
     /// Adds the tokens of a stored login to the secrets.

@@ -21,6 +21,7 @@ use crate::server::transport::lines::{self, Lines};
 use super::asked::Reports;
 use super::client::Client;
 use super::connection::{Authorization, Connection};
+use super::kept_connections::Reuse;
 use super::login::Login;
 use super::overheard::Overheard;
 use super::problems::{self, quoted};
@@ -53,6 +54,8 @@ pub(super) struct Start {
     pub(super) secrets: Secrets,
     /// True once the server was found to separate messages by headers.
     pub(super) is_framed: AtomicBool,
+    /// How the server treats connections over HTTP that are used again.
+    pub(super) reuse: Arc<Reuse>,
 }
 
 impl Start {
@@ -98,7 +101,7 @@ impl Start {
             }
             Endpoint::Http { url, transport, headers } => {
                 let login = Login::new(self.logins.as_deref(), url, &self.secrets);
-                let streamable = http::transport(url, headers, self.largest, &login);
+                let streamable = http::transport(url, headers, self.largest, &login, &self.reuse);
                 let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
                 let (manner, ended) = ((lifecycle, version), CancellationToken::new());
                 // A configured `Authorization` header means that no login is wanted.

@@ -278,7 +278,7 @@ fn with(mut request: RequestBuilder, token: Option<&str>, headers: &HeaderMap) -
     request.headers(headers.clone())
 }
 
-/// An extension of a request: its tool changes nothing, or does so only once.
+/// An extension of a request: its tool changes nothing, or a second call with the same arguments changes nothing more.
 #[derive(Clone)]
 pub(super) struct Harmless;
 
@@ -292,8 +292,8 @@ fn may_be_repeated(message: &ClientJsonRpcMessage) -> bool {
             | ClientRequest::ListToolsRequest(_) => true,
             _ => false,
         },
-        JsonRpcMessage::Notification(_) => true,
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => false,
+        // A second answer to the same request is ignored.
+        JsonRpcMessage::Notification(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => true,
     }
 }
 

@@ -130,6 +130,7 @@ impl Downstream {
                 logins: options.logins.clone(),
                 secrets: options.secrets.clone(),
                 is_framed: AtomicBool::new(false),
+                reuse: Arc::default(),
             },
             connection: AsyncMutex::default(),
             listing: AsyncMutex::default(),
