@@ -317,6 +317,26 @@ pub fn listening(command: &mut Command, port: u16) -> Listening {
     peer
 }
 
+/// A peer that has printed the port on which it listens; killed on drop.
+pub struct Announced {
+    pub port: u16,
+    _peer: Listening,
+}
+
+impl Announced {
+    pub fn url(&self, scheme: &str, path: &str) -> String {
+        format!("{scheme}://127.0.0.1:{}/{path}", self.port)
+    }
+}
+
+/// Starts a peer and waits until it prints its port. Its input is open for as long as it is used.
+pub fn announced(command: &mut Command) -> Announced {
+    let mut peer = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut port = String::new();
+    BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a line");
+    Announced { port: port.trim().parse().expect("a port"), _peer: Listening(peer) }
+}
+
 /// Returns an unused loopback port.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()

@@ -1,22 +1,17 @@
 //! Calls that do not go well, beside others that do: over HTTP one that breaks its own connection, and more at once than a
 //! server reads.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::mcp_client::{Client, python, script};
+use crate::mcp_client::{Client, announced, python, script};
 use serde_json::json;
 
 #[test]
 fn a_call_that_breaks_its_connection_ends_no_other() {
     let Some(python) = python() else { return };
     for breaking in ["reset", "cut", "page"] {
-        let mut command = Command::new(&python);
-        command.arg(script("breaking.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut peer = command.spawn().expect("it runs");
-        let mut port = String::new();
-        BufReader::new(peer.stdout.take().expect("piped")).read_line(&mut port).expect("a port");
-        let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+        let peer = announced(Command::new(&python).arg(script("breaking.py")));
+        let url = peer.url("http", "mcp");
         let mut client = Client::start(&json!({"mcpServers": {"h": {"type": "http", "url": url}}}), &[]);
         let program =
             format!("(pmap (fn [n] (if (= n 0) (try (h/{breaking}) (catch Exception e :broken)) (h/hold))) (range 4))");
@@ -28,8 +23,6 @@ fn a_call_that_breaks_its_connection_ends_no_other() {
         }
         let after = client.eval("(h/hold)").text;
         assert!(after.starts_with("\"held\""), "{breaking}: {after}");
-        peer.kill().expect("it runs");
-        peer.wait().expect("it has ended");
     }
 }
 

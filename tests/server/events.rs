@@ -1,27 +1,21 @@
 //! Servers over the HTTP transport of 2024-11-05, right and wrong.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::mcp_client::{Client, python, script};
+use crate::mcp_client::{Announced, Client, announced, python, script};
 use serde_json::json;
 
-/// The process of `events.py` and its port. Dropping it kills the process, which also ends when its input is closed.
-struct Events(Child, u16);
+/// The peer `events.py`.
+struct Events(Announced);
 
 impl Events {
     fn start() -> Option<Events> {
-        let mut command = Command::new(python()?);
-        let mut peer =
-            command.arg(script("events.py")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut line = String::new();
-        BufReader::new(peer.stdout.take().expect("piped")).read_line(&mut line).expect("a port");
-        Some(Events(peer, line.trim().parse().expect("a port")))
+        Some(Events(announced(Command::new(python()?).arg(script("events.py")))))
     }
 
     fn client(&self) -> Client {
-        let server = |path: &str| json!({"type": "sse", "url": format!("http://127.0.0.1:{}/{path}", self.1)});
+        let server = |path: &str| json!({"type": "sse", "url": self.0.url("http", path)});
         let mut servers = json!({});
         for path in ["elsewhere", "closed", "page", "silent"] {
             servers[path] = server(path);
@@ -31,13 +25,6 @@ impl Events {
         servers["good"] = server("sse");
         servers["good"]["headers"] = json!({"X-Key": "open"});
         Client::start(&json!({"mcpServers": servers}), &[])
-    }
-}
-
-impl Drop for Events {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -90,7 +77,7 @@ fn a_status_of_one_call_leaves_the_server_to_others() {
 fn what_is_no_stream_of_events_says_why() {
     let Some(events) = Events::start() else { return };
     let mut client = events.client();
-    let port = events.1;
+    let port = events.0.port;
     let locked = "it asks for authorization (HTTP status 401); put the token of the server into `headers`: \
                   {\"Authorization\": \"Bearer ${TOKEN}\"}";
     let cases = [

@@ -1,40 +1,34 @@
 //! Connections over TLS: kept for calls in a row, unless the server closes them, and never at the cost of a call.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use crate::mcp_client::{Client, python, script};
+use crate::mcp_client::{Announced, Client, announced, python, script};
 use crate::refused_requests::certify;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// A server that counts the connections and the calls of each of its paths.
+/// A server over TLS that counts the connections and the calls of each of its paths.
 struct Counting {
-    peer: Child,
-    port: String,
-}
-
-impl Drop for Counting {
-    fn drop(&mut self) {
-        let _ = (self.peer.kill(), self.peer.wait());
-    }
+    folder: tempfile::TempDir,
+    peer: Announced,
 }
 
 impl Counting {
-    fn start(folder: &Path) -> Counting {
-        let mut command = Command::new("python3");
-        command.arg(script("persistent.py")).arg(folder.join("own.pem")).arg(folder.join("own.key"));
-        let mut peer = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut port = String::new();
-        BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
-        Counting { peer, port: port.trim().to_owned() }
+    fn start() -> Option<Counting> {
+        let folder = tempfile::tempdir().expect("a folder");
+        python()?;
+        if !certify(folder.path(), "own", "IP:127.0.0.1", "critical,CA:FALSE") {
+            eprintln!("SKIPPED: there is no openssl");
+            return None;
+        }
+        let [certificate, key] = ["own.pem", "own.key"].map(|name| folder.path().join(name));
+        let peer = announced(Command::new("python3").arg(script("persistent.py")).arg(certificate).arg(key));
+        Some(Counting { folder, peer })
     }
 
-    fn client(&self, folder: &Path, names: &[&str]) -> Client {
-        let url = |name: &str| format!("https://127.0.0.1:{}/{name}", self.port);
-        let servers = names.iter().map(|name| ((*name).to_owned(), json!({"url": url(name)})));
-        let servers: Value = servers.collect::<serde_json::Map<_, _>>().into();
-        let trusted = folder.join("own.pem").display().to_string();
+    fn client(&self, names: &[&str]) -> Client {
+        let server = |name: &&str| ((*name).to_owned(), json!({"url": self.peer.url("https", name)}));
+        let servers: Map<String, Value> = names.iter().map(server).collect();
+        let trusted = self.folder.path().join("own.pem").display().to_string();
         Client::start_with(&json!({"mcpServers": servers}), &[("SSL_CERT_FILE", &trusted)])
     }
 }
@@ -55,13 +49,8 @@ fn counts(client: &mut Client, name: &str) -> (u64, u64) {
 
 #[test]
 fn calls_in_a_row_use_connections_that_the_server_keeps() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if python().is_none() || !certify(folder.path(), "own", "IP:127.0.0.1", "critical,CA:FALSE") {
-        eprintln!("SKIPPED: there is no openssl");
-        return;
-    }
-    let peer = Counting::start(folder.path());
-    let mut client = peer.client(folder.path(), &["kept", "idle"]);
+    let Some(peer) = Counting::start() else { return };
+    let mut client = peer.client(&["kept", "idle"]);
     for name in ["kept", "idle"] {
         let all = client.eval(&format!("(dotimes [i 40] ({name}/note {{:i i}}))"));
         assert!(!all.is_error, "{all:?}");
@@ -79,13 +68,8 @@ fn calls_in_a_row_use_connections_that_the_server_keeps() {
 /// A server that closes connections without a word: a call on one that is used again would be lost.
 #[test]
 fn no_call_is_lost_at_a_server_that_closes_its_connections() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if python().is_none() || !certify(folder.path(), "own", "IP:127.0.0.1", "critical,CA:FALSE") {
-        eprintln!("SKIPPED: there is no openssl");
-        return;
-    }
-    let peer = Counting::start(folder.path());
-    let mut client = peer.client(folder.path(), &["closed"]);
+    let Some(peer) = Counting::start() else { return };
+    let mut client = peer.client(&["closed"]);
     let row = client.eval("(dotimes [i 20] (closed/note {:i i}))");
     assert!(!row.is_error, "{row:?}");
     for round in 0..3 {
@@ -102,13 +86,8 @@ fn no_call_is_lost_at_a_server_that_closes_its_connections() {
 /// A server that keeps a connection for a while, and loses the request after that.
 #[test]
 fn a_server_that_has_lost_a_call_on_a_used_connection_loses_no_further_one() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if python().is_none() || !certify(folder.path(), "own", "IP:127.0.0.1", "critical,CA:FALSE") {
-        eprintln!("SKIPPED: there is no openssl");
-        return;
-    }
-    let peer = Counting::start(folder.path());
-    let mut client = peer.client(folder.path(), &["dropped"]);
+    let Some(peer) = Counting::start() else { return };
+    let mut client = peer.client(&["dropped"]);
     client.eval("(dir 'dropped)");
     let (code, message) = client.fails("(dropped/note {:i 0})");
     assert_eq!(code, "ServerUnavailable", "{message}");
@@ -119,7 +98,7 @@ fn a_server_that_has_lost_a_call_on_a_used_connection_loses_no_further_one() {
     assert_eq!(counts(&mut client, "dropped").0, 19);
 
     // A call that changes nothing is made again, so that none fails.
-    let mut client = peer.client(folder.path(), &["dropped"]);
+    let mut client = peer.client(&["dropped"]);
     for _ in 0..20 {
         assert_eq!(counts(&mut client, "dropped").0, 19);
     }

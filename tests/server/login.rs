@@ -4,9 +4,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use crate::mcp_client::{free_port, installed, listening, python, script};
+use crate::mcp_client::{Announced, announced, free_port, installed, listening, python, script};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -92,23 +92,11 @@ fn a_person_logs_in_once() {
     assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
 }
 
-/// Ends a process.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = (self.0.kill(), self.0.wait());
-    }
-}
-
 /// Starts the peer of that name; returns its address.
-fn unregistering(arguments: &[&str]) -> (Ended, String) {
-    let mut command = Command::new("python3");
-    let mut peer =
-        command.arg(script("unregistering.py")).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut port = String::new();
-    BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
-    (Ended(peer), format!("http://127.0.0.1:{}/mcp", port.trim()))
+fn unregistering(arguments: &[&str]) -> (Announced, String) {
+    let peer = announced(Command::new("python3").arg(script("unregistering.py")).args(arguments));
+    let address = peer.url("http", "mcp");
+    (peer, address)
 }
 
 #[test]

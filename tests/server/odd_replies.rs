@@ -1,10 +1,9 @@
 //! Replies with odd or missing optional parts, errors that fit no request, and sessions that a server has forgotten.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::mcp_client::{Client, hostile, python, script};
+use crate::mcp_client::{Announced, Client, announced, hostile, python, script};
 use serde_json::{Value, json};
 
 fn odd(arguments: &[&str]) -> Value {
@@ -13,15 +12,11 @@ fn odd(arguments: &[&str]) -> Value {
 }
 
 /// The peer over HTTP.
-struct Http(Child, u16);
+struct Http(Announced);
 
 impl Http {
     fn start() -> Http {
-        let peer = Command::new("python3").args([&script("odd.py"), "--http"]).stdout(Stdio::piped()).spawn();
-        let mut peer = peer.expect("it starts");
-        let mut line = String::new();
-        BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        Http(peer, line.trim().parse().expect("a port"))
+        Http(announced(Command::new("python3").args([&script("odd.py"), "--http"])))
     }
 
     fn server(&self) -> Value {
@@ -29,14 +24,7 @@ impl Http {
     }
 
     fn server_at(&self, path: &str) -> Value {
-        json!({"type": "http", "url": format!("http://127.0.0.1:{}/{path}", self.1)})
-    }
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        json!({"type": "http", "url": self.0.url("http", path)})
     }
 }
 

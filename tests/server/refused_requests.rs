@@ -1,39 +1,16 @@
 //! Requests over HTTP that are refused, or never arrive: the error names the cause and the next step, and quotes the
 //! words of the server without secrets.
 
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::mcp_client::{Client, free_port, python, script};
+use crate::mcp_client::{Announced, Client, announced, free_port, python, script};
 use serde_json::{Map, Value, json};
 
-/// A server that refuses as its cases say.
-struct Refusing {
-    peer: Child,
-    port: String,
-}
-
-impl Drop for Refusing {
-    fn drop(&mut self) {
-        let _ = (self.peer.kill(), self.peer.wait());
-    }
-}
-
-impl Refusing {
-    fn start(cases: &Value, certificate: &[&Path]) -> Refusing {
-        let mut command = Command::new("python3");
-        command.arg(script("refusing.py")).arg(cases.to_string()).args(certificate);
-        let mut peer = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut port = String::new();
-        BufReader::new(peer.stdout.as_mut().expect("piped")).read_line(&mut port).expect("a port");
-        Refusing { peer, port: port.trim().to_owned() }
-    }
-
-    fn url(&self, scheme: &str, name: &str) -> String {
-        format!("{scheme}://127.0.0.1:{}/{name}", self.port)
-    }
+/// Starts a server that refuses as its cases say.
+fn refusing(cases: &Value, certificate: &[&Path]) -> Announced {
+    announced(Command::new("python3").arg(script("refusing.py")).arg(cases.to_string()).args(certificate))
 }
 
 /// Returns why the server `s` does not start.
@@ -129,7 +106,7 @@ fn the_words_of_a_refusal_are_quoted_with_its_cause_and_the_next_step() {
         in_call["on"] = json!("tools/call");
         cases.insert(format!("{name}-call"), in_call);
     }
-    let peer = Refusing::start(&Value::Object(cases.clone()), &[]);
+    let peer = refusing(&Value::Object(cases.clone()), &[]);
     let server = |name: &String| (name.clone(), json!({"url": peer.url("http", name), "type": "http"}));
     let servers: Map<String, Value> = cases.keys().map(server).collect();
     let mut client = Client::start(&json!({ "mcpServers": servers }), &[]);
@@ -156,7 +133,7 @@ fn a_credential_that_is_refused_is_named_and_not_shown() {
         return;
     }
     let body = json!({"message": format!("{}{TOKEN} is not known", "x".repeat(285))}).to_string();
-    let peer = Refusing::start(&json!({"s": {"status": 401, "body": body}}), &[]);
+    let peer = refusing(&json!({"s": {"status": 401, "body": body}}), &[]);
     let headers = json!({"Authorization": format!("Bearer {TOKEN}")});
     for kind in ["http", "sse"] {
         let message = problem(&json!({"url": peer.url("http", "s"), "headers": headers, "type": kind}), &[]);
@@ -179,7 +156,7 @@ fn a_connection_that_is_not_made_says_why() {
         "cut": {"raw": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"},
         "ssh": {"raw": "SSH-2.0-OpenSSH_9.6\r\n"},
     });
-    let peer = Refusing::start(&cases, &[]);
+    let peer = refusing(&cases, &[]);
     let secure = "it does not speak TLS at this port: expected a `url` that begins with `http://`, or another port";
     for (scheme, name, expected) in [
         (
@@ -220,7 +197,7 @@ fn a_proxy_that_does_not_connect_is_named() {
         [(407, "asks for a login, as in `http://USER:PASSWORD@HOST:PORT`"), (403, "refused to connect to it")]
     {
         // The path of a request to connect is the host.
-        let peer = Refusing::start(&json!({"mcp.example:443": {"status": status}}), &[]);
+        let peer = refusing(&json!({"mcp.example:443": {"status": status}}), &[]);
         let message = problem(&secure, &[("ALL_PROXY", &format!("http://127.0.0.1:{}", peer.port))]);
         assert_eq!(message, format!("the proxy of `ALL_PROXY` {expected}; {without}"));
     }
@@ -264,11 +241,11 @@ fn a_certificate_that_is_not_trusted_says_why() {
             "its certificate is that of an authority (`CA:TRUE`)",
         ),
     ] {
-        let peer = Refusing::start(&json!({}), &[&path(&format!("{name}.pem")), &path(&format!("{name}.key"))]);
+        let peer = refusing(&json!({}), &[&path(&format!("{name}.pem")), &path(&format!("{name}.key"))]);
         let message = problem(&json!({"url": peer.url("https", "s")}), &[("SSL_CERT_FILE", &trusted)]);
         assert!(message.contains(expected), "{name}: {message}");
     }
-    let peer = Refusing::start(&json!({}), &[&path("good.pem"), &path("good.key")]);
+    let peer = refusing(&json!({}), &[&path("good.pem"), &path("good.key")]);
     let message = problem(&json!({"url": peer.url("http", "s")}), &[]);
     assert!(message.contains("`url` that begins with `https://`"), "{message}");
     let servers = json!({"mcpServers": {"s": {"url": peer.url("https", "s")}}});
@@ -282,7 +259,7 @@ fn a_notification_that_is_refused_does_not_end_a_start() {
         return;
     }
     let refused = |status: u16| json!({"status": status, "on": "notifications/initialized", "body": "no"});
-    let peer = Refusing::start(&json!({"a": refused(500), "b": refused(400), "c": refused(403)}), &[]);
+    let peer = refusing(&json!({"a": refused(500), "b": refused(400), "c": refused(403)}), &[]);
     let server = |name: &str| json!({"url": peer.url("http", name)});
     let servers = json!({"mcpServers": {"a": server("a"), "b": server("b"), "c": server("c")}});
     let mut client = Client::start(&servers, &[]);
