@@ -150,7 +150,7 @@ struct Uses {
 enum Link {
     /// The pipes of a process, with the sender of calls that bypasses rmcp's task of the connection.
     Process(ServerProcess, DirectCalls),
-    /// Streamable HTTP, on which each request has a connection of its own.
+    /// Streamable HTTP, on which no two requests under way share a connection.
     Http(Authorization),
     /// HTTP, with all answers in one stream of events.
     Events,
@@ -247,7 +247,7 @@ impl Connection {
         self.lifetime.ended_at()
     }
 
-    /// Ends the connection because a request was lost. Over HTTP the others are on connections of their own, and go on.
+    /// Ends the connection because a request was lost. Over HTTP the others are on other connections, and go on.
     fn breaks(&self) {
         match self.link {
             Link::Http(_) => self.lifetime.retire(),

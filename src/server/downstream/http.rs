@@ -13,7 +13,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::kept_connections::{Connections, KEPT_FOR, Reuse};
+use super::kept_connections::{Connections, KEPT_FOR, MOST_KEPT, Reuse};
 use super::login::Login;
 use super::streamable::Http;
 
@@ -80,8 +80,8 @@ pub(super) fn connections(url: &str, reuse: Arc<Reuse>) -> Result<Connections, S
     let is_encrypted = url.scheme() == "https";
     let tls = tls(is_encrypted)?;
     let single = built(&url, settings(tls.clone(), within_origin()))?;
-    let keeping = settings(tls, within_origin()).pool_max_idle_per_host(MOST_REQUESTS).pool_idle_timeout(KEPT_FOR);
-    let kept = is_encrypted.then(|| built(&url, keeping)).transpose()?;
+    let keeping = || settings(tls, within_origin()).pool_max_idle_per_host(MOST_KEPT).pool_idle_timeout(KEPT_FOR);
+    let kept = is_encrypted.then(|| built(&url, keeping())).transpose()?;
     Ok(Connections::new(single, kept, reuse))
 }
 

@@ -1,9 +1,9 @@
 //! Connections to a server over HTTP: a new one for each request, or over TLS those that are kept for the next request.
 //!
-//! A handshake of TLS takes several round trips. But a request on a connection that the server has just closed, or that the
-//! network has dropped, is lost, and nobody knows whether it was carried out. So a request that must not be made twice goes
-//! over a kept connection only once the server has answered repeatedly on one and has lost no request on any, and only while
-//! requests follow each other.
+//! A TLS handshake takes several round trips. However, a request on a reused connection fails if the server or the network
+//! has just closed it, and its outcome is then unknown. A request that must not be repeated therefore reuses a connection
+//! only after the server has answered [`PROOF`] requests on one and has lost none, and only within [`KEPT_FOR`] of the
+//! previous request.
 
 use std::collections::VecDeque;
 use std::error::Error as _;
@@ -23,13 +23,13 @@ pub(super) const KEPT_FOR: Duration = Duration::from_secs(1);
 /// The number of responses on one connection that prove that a server keeps connections.
 const PROOF: u32 = 3;
 
-/// Maximum number of connections that are remembered: as many as are used at once.
-const MOST_REMEMBERED: usize = 64;
+/// Maximum number of idle connections that are kept, and of connections whose responses are counted.
+pub(super) const MOST_KEPT: usize = 64;
 
 /// The clients for a server.
 pub(super) struct Connections {
     /// Opens a connection for each request. Without TLS that costs less than the 40 ms by which some servers delay the
-    /// reply on a connection that is used again.
+    /// reply on a reused connection.
     single: Client,
     kept: Option<Client>,
     reuse: Arc<Reuse>,
@@ -45,8 +45,8 @@ impl Connections {
         &self.single
     }
 
-    /// Sends the request that `build` creates. One that may be repeated is sent again if it was lost on a connection that
-    /// was used before.
+    /// Sends the request that `build` creates. One that may be repeated is sent again if it was lost on a reused
+    /// connection.
     ///
     /// # Errors
     /// Returns the reason why there is no response.
@@ -64,14 +64,14 @@ impl Connections {
             Err(problem) => self.reuse.failed(problem),
         };
         if is_lost && may_be_repeated {
-            tracing::warn!("a request was lost on a connection that was used before, and is made again on a new one");
+            tracing::warn!("a request was lost on a reused connection and is retried on a new one");
             return build(&self.single).send().await;
         }
         outcome
     }
 }
 
-/// What is known of the way in which a server treats connections that are used again. It outlives the connections.
+/// Records how a server treats reused connections. It outlives the connections.
 #[derive(Default)]
 pub(super) struct Reuse(Mutex<Known>);
 
@@ -88,7 +88,7 @@ enum Standing {
     Untried,
     /// The server has answered repeatedly on one connection.
     Proven,
-    /// A request was lost on a connection that was used before.
+    /// A request was lost on a reused connection.
     Unreliable,
 }
 
@@ -114,7 +114,7 @@ impl Reuse {
         false
     }
 
-    /// Notes a request without a response. Returns true if it was lost on a connection that was used before.
+    /// Notes a request without a response. Returns true if it was lost on a reused connection.
     fn failed(&self, problem: &reqwest::Error) -> bool {
         let mut extras = Extensions::new();
         let mut cause = problem.source();
@@ -147,7 +147,7 @@ impl Known {
         let at = self.answered.iter().position(|(known, _)| *known == address);
         let before = at.and_then(|at| self.answered.remove(at)).map_or(0, |(_, responses)| responses);
         self.answered.push_front((address, before.saturating_add(1)));
-        self.answered.truncate(MOST_REMEMBERED);
+        self.answered.truncate(MOST_KEPT);
         if before + 1 >= PROOF && matches!(self.standing, Standing::Untried) {
             self.standing = Standing::Proven;
         }

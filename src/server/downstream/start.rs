@@ -54,7 +54,7 @@ pub(super) struct Start {
     pub(super) secrets: Secrets,
     /// True once the server was found to separate messages by headers.
     pub(super) is_framed: AtomicBool,
-    /// How the server treats connections over HTTP that are used again.
+    /// How the server treats reused HTTP connections.
     pub(super) reuse: Arc<Reuse>,
 }
 
